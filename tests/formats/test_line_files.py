@@ -162,3 +162,10 @@ def test_meter_counts_packed_bytes(tmp_path):
     with LineFile(str(path), meter) as file:
         assert list(file.chunks())
     assert sum(meter) == path.stat().st_size
+
+
+def test_a_damaged_file_names_the_program_that_checks_it_whatever_the_file_is_called(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(lzma.compress(b"a line\n" * 99)[:-20])
+    with refused(InputError, "a.txt:", f"`xz -t {path}`"):
+        lines_of(path)

@@ -93,6 +93,19 @@ def test_sentences_without_links_keep_their_place_in_rows(tmp_path):
         LinkReader(write(tmp_path / "other.wa", ["c 1 1"]))
 
 
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("pharaoh", ["0-1 1-0"]),
+        ("naacl", ["1 1 2", "1 2 1"]),
+        ("jsonl", ['{"links": [[0, 1], [1, 0]]}']),
+    ],
+)
+def test_links_are_sorted_where_the_sides_are_exchanged(tmp_path, name, lines):
+    (found,) = LinkReader(write(tmp_path / "links.txt", lines), name=name, reverse=True).sentences()
+    assert found.links == [(0, 1), (1, 0)]
+
+
 def test_packed_files_and_words(tmp_path):
     path = tmp_path / "gold.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"id": "x", "src": ["a"], "tgt": ["b"], "sure": [[0, 0]]}\n'))

@@ -242,6 +242,13 @@ def test_the_delimiter_of_csv_is_found_and_said(
     assert ("between columns" in caplog.text) == (delimiter != ",")
 
 
+def test_the_delimiter_is_found_behind_a_document(tmp_path: Path) -> None:
+    csv.field_size_limit(128 << 10)  # Python's own limit
+    path = tmp_path / "given.csv"
+    path.write_text(f"{'a' * 200_000};b\nc;d\n")
+    assert filtered(path, "kept.csv").read_text() == path.read_text()
+
+
 def test_values_that_json_cannot_hold_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "given.jsonl"
     path.write_text('{"source": "a", "target": "b", "n": 1e400}\n')

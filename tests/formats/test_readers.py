@@ -270,3 +270,9 @@ def test_aligned_rows_keep_the_words_that_their_links_count(tmp_path):
     (found,) = rows(write(tmp_path, "a.jsonl", json.dumps(row)), "aligned")
     assert (found["source_words"], found["target_words"]) == (row["source_words"], row["target_words"])
     assert found["links"] == row["links"]
+
+
+@pytest.mark.parametrize("links", ["0-0 1p0", "0:0 1?0"])
+def test_links_behind_a_pair_are_no_third_sentence(tmp_path, links):
+    (found,) = rows(write(tmp_path, "a.txt", f"a b ||| c ||| {links}\n"), format="bars")
+    assert (found["source"], found["target"]) == ("a b", "c")

@@ -84,16 +84,20 @@ def test_tmx_languages_that_stand_for_others_and_units_left_out_are_said(
     assert "stands for" not in caplog.text
 
 
-def test_the_second_header_of_two_memories_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_other_headers_of_several_memories_are_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     first = memory(tmp_path, UNIT.format(1))
     second = memory(tmp_path, UNIT.format(1), header='<header srclang="en-GB"/>', name="second.tmx")
+    third = memory(tmp_path, UNIT.format(1), header='<header srclang="en-IE"/>', name="third.tmx")
     out = tmp_path / "kept.tmx"
     with caplog.at_level("WARNING", logger="isoglot"):
-        run(*FILTER, first, second, "--out", out)
-    assert f"{out}: has the header of {first}; that of {second} differs and is left out" in caplog.messages
+        run(*FILTER, first, second, third, "--out", out)
+    for other in (second, third):
+        assert f"{out}: has the header of {first}; that of {other} differs and is left out" in caplog.messages
     header = ElementTree.parse(out).find("header")
     assert header is not None and header.attrib == {"srclang": "en-US", "custom": "1"}
-    assert len(languages_of(out)) == 2  # the first units of two files are not one unit
+    assert len(languages_of(out)) == 3  # the first units of different files are not one unit
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,10 @@ from typing import Any, Generic, TypeVar
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.core.languages import same_language
 from isoglot.corpus.manifest import Manifest, is_prepared, read_manifest, row_batches
-from isoglot.formats.line_files import is_packed
 from isoglot.formats.readers import PairRead, read, source_pairs
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.sources import LANGUAGES, UNNAMED, Kind, Source, expand, sources_from
+from isoglot.formats.unpacking import is_packed
 from isoglot.runs.disk import full_disk_named
 
 T = TypeVar("T")

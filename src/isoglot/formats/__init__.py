@@ -21,7 +21,8 @@ The words of this room:
 - *chunk*: a piece of a source that can be parsed by itself. *fields*: its raw values by role, before they are checked.
 - *whole*: a row is read with all its columns, so that it can be written again. *given*: the row as it was read.
 - *more*: what a row says beside its two sides, by name.
-- *unit*: an entry of a TMX file; *variant*: one of its translations; *pair*: two of them.
+- *unit*: an entry of a TMX file; *variant*: one of its translations; *pair*: two of them. ``SentencePair.unit`` is such
+  a pair, a ``TmxPair``, and ``SentencePair.unit.unit`` is the unit.
 - *tag*: a start tag, end tag or code inside a text; its role is to open, to close, or to stand alone. *code*: a tag
   with content of another format, which is no text.
 - *base*: the number of the first word of a sentence in a file of links, 0 or 1.

@@ -67,10 +67,10 @@ def _fitting(path: str, lines: Sequence[str], needed: int) -> str:
     1. A delimiter fits if it gives all rows the same number of columns, at least as many as are needed.
     2. If one fits, it is chosen; if none does, the comma.
     3. Of several, one that no space follows wins: in ``Hello, world;Hallo, Welt`` the comma is punctuation.
-    4. Else the comma wins, unless a space follows it and not the others.
+    4. Else the comma wins. But if a space follows it, and not some of the others, it is punctuation: it fits no more.
 
     Raises:
-        InputError: Several fit, none of them is the comma, and rule 3 does not choose one.
+        InputError: Several fit, and neither rule 3 nor rule 4 chooses one.
     """
     fitting = []
     for delimiter in _DELIMITERS:
@@ -83,8 +83,8 @@ def _fitting(path: str, lines: Sequence[str], needed: int) -> str:
     tight = [delimiter for delimiter in fitting if f"{delimiter} " not in text]
     if len(tight) == 1:
         return tight[0]  # 3
-    # 4. If a space follows the comma and not some other delimiter, the comma is punctuation.
-    if "," in fitting and "," not in tight and tight:
+    # 4
+    if "," in fitting and tight and "," not in tight:
         fitting = tight
     if "," in fitting:
         return ","
@@ -94,6 +94,7 @@ def _fitting(path: str, lines: Sequence[str], needed: int) -> str:
 
 def _rows(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
     """Yield the first rows, up to a row that is no CSV: the last of the first lines may end inside a quoted cell."""
+    csv.field_size_limit(_LONGEST_FIELD)
     rows = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
     try:
         for number, row in enumerate(rows):

@@ -160,6 +160,8 @@ def _pairs(tags: Sequence[Tag]) -> tuple[dict[int, int], list[tuple[int, int]]]:
     2. A code (``<bpt i="1"/>``) is closed by the code of the same ``pair_number``. It may cross elements and other
        codes: of ``<bpt i="1"/><b><ept i="1"/></b>``, the tags 0 and 2 are a crossing pair.
     3. Codes that cross make no element together: :func:`marked_text` takes them for two single tags.
+    4. Of two pairs of codes that cross each other, the one that is closed first counts as crossing, the other as an
+       element: of ``<bpt i="1"/><bpt i="2"/><ept i="1"/><ept i="2"/>``, the tags 0 and 2 cross, 1 and 3 are an element.
 
     Raises:
         InputError: A tag closes nothing, or is not closed.

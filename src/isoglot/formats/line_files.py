@@ -8,25 +8,23 @@ form feeds, which stand inside sentences of web corpora and would shift one side
 
 from __future__ import annotations
 
-import bz2
 import codecs
-import gzip
 import io
 import lzma
 import re
 import select
-import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from isoglot.core.errors import InputError
 from isoglot.formats.given_row import TableForm
 from isoglot.formats.text_encoding import encoding_of, likely_encoding
+from isoglot.formats.unpacking import open_bytes
 from isoglot.formats.words import is_blank, split_words
 from isoglot.runs.json_lines import parse_object
 
@@ -41,21 +39,6 @@ _MOMENT = 0.05
 """Seconds without a new byte after which standard input counts as paused."""
 _BARS = re.compile(r" ?\|\|\| ?")
 _BLANK_LINE = re.compile(rb"\n[^\S\n]*\n")
-
-
-def _zstandard(handle: IO[bytes]) -> Any:
-    import pyarrow as pa  # noqa: PLC0415 - slow to import, and few files are packed so
-
-    return pa.CompressedInputStream(pa.PythonFile(handle, "r"), "zstd")
-
-
-_PACKED: dict[str, tuple[bytes, Callable[[IO[bytes]], Any], str]] = {
-    ".gz": (b"\x1f\x8b", lambda handle: gzip.GzipFile(fileobj=handle), "gzip"),
-    ".bz2": (b"BZh", bz2.BZ2File, "bzip2"),
-    ".xz": (b"\xfd7zXZ\x00", lzma.LZMAFile, "xz"),
-    ".zst": (b"\x28\xb5\x2f\xfd", _zstandard, "zstd"),
-}
-"""First bytes of each kind of packed file, what unpacks it, and its program."""
 
 
 Meter = list[int]
@@ -86,28 +69,6 @@ class Fields:
     """The problem of each line that has one; fields that could not be read are empty."""
 
 
-def open_bytes(path: str) -> tuple[IO[bytes], IO[bytes]]:
-    """Open a file for reading, and unpack it if its first bytes say that it is packed.
-
-    Returns:
-        The stream to read from, and the handle of the file on disk, to be closed after the stream.
-    """
-    try:
-        # closed by whoever reads it
-        handle = cast("io.BufferedReader", sys.stdin.buffer if path == "-" else Path(path).open("rb"))  # noqa: SIM115
-    except OSError as error:
-        raise InputError(f"cannot be opened ({error.strerror}); name a readable file", path=path) from error
-    head = handle.peek(6)[:6]
-    unpack = next((unpack for magic, unpack, _ in _PACKED.values() if head.startswith(magic)), None)
-    return handle if unpack is None else unpack(handle), handle
-
-
-def is_packed(path: Path) -> bool:
-    """Whether the first bytes of a file say that it is packed, whatever the file is called."""
-    with path.open("rb") as file:
-        return file.read(6).startswith(tuple(magic for magic, _, _ in _PACKED.values()))
-
-
 class LineFile:
     """A file, read in chunks of whole lines. Use as a context manager."""
 
@@ -126,7 +87,7 @@ class LineFile:
         self._encoding = ""
         # Made when the first bytes have shown the encoding.
         self._decoder: codecs.IncrementalDecoder | None = None
-        self._stream, self._handle = open_bytes(path)
+        self._stream, self._handle, self._program = open_bytes(path)
 
     def __enter__(self) -> LineFile:
         return self
@@ -257,12 +218,13 @@ class LineFile:
             size = _READ_SIZE if isinstance(self._stream, io.BufferedIOBase) else min(_READ_SIZE, 1 << 16)
             unpacked = cast("bytes", self._stream.read1(size))  # type: ignore[attr-defined]
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-            program = _PACKED.get(Path(self.path).suffix.lower(), _PACKED[".gz"])[2]
-            raise InputError(
-                f"the compressed file is cut off or damaged here ({error}); check it with `{program} -t {self.path}`",
-                path=self.path,
-                line=line,
-            ) from error
+            problem = f"cannot be read here ({error}); name a readable file"
+            if self._program:
+                problem = (
+                    f"the compressed file is cut off or damaged here ({error}); check it with "
+                    f"`{self._program} -t {self.path}`"
+                )
+            raise InputError(problem, path=self.path, line=line) from error
         if self._meter is not None and self.path != "-":
             self._meter[self._number] = self._handle.tell()
         return unpacked

@@ -5,7 +5,7 @@
 | ``pharaoh`` | a sentence: ``0-0 1-2`` | 0 | ``1p2`` and ``1?2`` are possible |
 | ``talp`` | a sentence: ``1-1 2p3`` | 1 | ``-`` sure, ``p`` possible |
 | ``alignv2`` | a link: ``sentence source target [S|P]`` | 1 | no mark is sure |
-| ``naacl`` | a link: ``0001 source target [S|P] [confidence]`` | 1 | no mark is sure |
+| ``naacl`` | a link: ``0001 source target [S|P [confidence]]`` | 1 | no mark is sure |
 | ``jsonl`` | a sentence: ``{"id", "src", "tgt", "sure", "possible"}`` or ``{"links", "probabilities"}`` | 0 | |
 
 Pharaoh is the form that fast_align, eflomal and Moses write, ``naacl`` that of the shared tasks on word alignment of
@@ -24,7 +24,7 @@ from functools import partial
 from itertools import chain, pairwise, starmap
 from operator import index
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,18 @@ LINK_FORMATS: dict[str, int] = {"pharaoh": 0, "talp": 1, "alignv2": 1, "naacl": 
 _SUFFIXES = {".jsonl": "jsonl", ".talp": "talp", ".alignv2": "alignv2", ".wa": "naacl"}
 _MOST_EMPTY = 10_000
 """Sentences without a link for each one with links; more mean that a sentence number is mistyped: 100000 for 10000."""
+
+
+class _LinkRow(NamedTuple):
+    """A link of ``alignv2`` or ``naacl``. All links of a file are an array with a column for each of these fields."""
+
+    sentence: int  # its number in the file
+    source: int  # source word, from 0
+    target: int  # target word, from 0
+    possible: bool  # whether the link is marked as only possible
+
+
+_NO_LINK_ROWS = np.zeros((0, len(_LinkRow._fields)), np.int32)
 
 
 class LinkReader:
@@ -80,12 +92,11 @@ class LinkReader:
             raise ConfigurationError(f"unknown link format {self.name!r}; known: {', '.join(LINK_FORMATS)}")
         self._base = LINK_FORMATS[self.name] if base is None else base
         self.is_link_per_line = self.name in ("alignv2", "naacl")
-        # A row for each link: sentence number, source word, target word, and 1 for a possible link.
-        self._link_rows = self._read_links() if self.is_link_per_line else np.zeros((0, 4), np.int32)
+        self._link_rows = self._read_links() if self.is_link_per_line else _NO_LINK_ROWS
 
     @property
     def first_number(self) -> int:
-        """The number of the first sentence where sentences are numbered: 1, or 0 if a sentence has this number."""
+        """The number at which the sentences of a file begin: 0 if it has a link of sentence 0, else 1."""
         return int(self._link_rows[:, 0].min(initial=1))
 
     def sentences(self, *, first: int = 1) -> Iterator[SentencePair]:
@@ -109,7 +120,9 @@ class LinkReader:
             pair = parse(text, self._base, gold=self._gold)
         except InputError as error:
             raise error.at(self.path, line) from error.__cause__
-        pair = pair.transpose() if self._reverse else pair
+        if self._reverse:
+            pair = pair.transpose()
+            pair.links.sort()  # they were in the order of the words that are the target now
         pair.line = line
         return pair
 
@@ -141,14 +154,13 @@ class LinkReader:
         return "pharaoh"  # 4
 
     def _read_links(self) -> NDArray[np.int32]:
-        """Read all links, ordered by sentence: sentence, source word, target word, and 1 for a possible link."""
+        """Read all links, ordered by sentence: an array of :class:`_LinkRow`."""
         flat = array("i")
-        for link in parsed(
-            lambda text: _from_link_line(text, self._base), filled_lines(self._lines), self.path
-        ):
-            flat.extend(link)
-        links = np.frombuffer(flat, np.int32).reshape(-1, 4)
-        numbers = links[:, 0]
+        parse = partial(_from_link_line, base=self._base)
+        for row in parsed(parse, filled_lines(self._lines), self.path):
+            flat.extend(row)
+        links = np.frombuffer(flat, np.int32).reshape(-1, len(_LinkRow._fields))
+        numbers = links[:, 0]  # of the sentences
         with_links = len(np.unique(numbers))
         # Every number up to the last one is a sentence, so a mistyped number would make millions of empty sentences.
         if len(links) and (last := int(numbers.max())) > _MOST_EMPTY * (with_links + 1):
@@ -168,9 +180,9 @@ class LinkReader:
         for number in range(first, last + 1):
             start, stop = rows_of.get(number, (0, 0))
             links = []
-            for source, target, possible in self._link_rows[start:stop, 1:].tolist():
-                link = (target, source) if self._reverse else (source, target)
-                links.append((link, possible))
+            for row in map(_LinkRow._make, self._link_rows[start:stop].tolist()):
+                link = (row.target, row.source) if self._reverse else (row.source, row.target)
+                links.append((link, bool(row.possible)))
             yield _linked(links, gold=self._gold, id=str(number))
 
 
@@ -185,7 +197,7 @@ class LinksInMemory(LinkReader):
 
     def __init__(self, sentences: Iterable[Any], path: str, *, gold: bool = False) -> None:
         self.path, self.name, self.is_link_per_line = path, "memory", False
-        self._sentences, self._gold, self._link_rows = sentences, gold, np.zeros((0, 4), np.int32)
+        self._sentences, self._gold, self._link_rows = sentences, gold, _NO_LINK_ROWS
 
     def sentences(self, *, first: int = 1) -> Iterator[SentencePair]:
         """Yield the sentences, in their order.
@@ -204,7 +216,11 @@ def read_links(
 
 
 def _linked(links: Iterable[tuple[Link, bool]], *, gold: bool, **known: Any) -> SentencePair:
-    """Make a pair with links, each with whether it is only possible; ``gold``: They are its gold links too."""
+    """Make a pair with these links, of which each comes with whether it is marked as only possible.
+
+    ``gold``: The links are gold links, so the pair has them as ``sure`` and ``possible`` too. A link that comes twice,
+    once marked and once not, is sure.
+    """
     marked = list(links)
     pair = SentencePair(links=sorted({link for link, _ in marked}), **known)
     if gold:
@@ -234,10 +250,11 @@ def _from_memory(sentence: Any, *, gold: bool) -> SentencePair:
             f"got {shortened(sentence)}; the links of a sentence are (source word, target word) pairs or a line such "
             "as '0-0 1-2'"
         ) from None
+    # These words count from 0 already: only numbers below 0 are refused here.
     return _linked(((_from_zero(*link, 0), False) for link in links), gold=gold, words=words)
 
 
-def _from_link_line(text: str, base: int) -> tuple[int, int, int, int]:
+def _from_link_line(text: str, base: int) -> _LinkRow:
     """Read a line of ``alignv2`` or ``naacl``: ``0001 1 2 P 0.7`` is (1, 0, 1, True); the confidence is not kept."""
     fields = split_words(text, mode="whitespace")
     mark = fields[3].upper() if len(fields) > 3 else "S"
@@ -245,7 +262,8 @@ def _from_link_line(text: str, base: int) -> tuple[int, int, int, int]:
         raise InputError(
             f"invalid line {text.strip()[:60]!r}; expected `sentence source target [S|P]`: fix it, or name the format"
         )
-    return (int(fields[0]), *_from_zero(int(fields[1]), int(fields[2]), base), mark == "P")
+    source, target = _from_zero(int(fields[1]), int(fields[2]), base)
+    return _LinkRow(int(fields[0]), source, target, mark == "P")
 
 
 def _from_object(text: str, base: int, *, gold: bool) -> SentencePair:

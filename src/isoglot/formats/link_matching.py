@@ -65,10 +65,11 @@ def matched(links: LinkReader, gold: LinkReader) -> Iterator[tuple[SentencePair,
         links_end_early = pair is None and not links.is_link_per_line
         gold_ends_early = gold_pair is None and not gold.is_link_per_line
         if links_end_early or gold_ends_early:
-            count_of_longer = number + 1 + sum(1 for _ in pairs)
-            counts = (number, count_of_longer) if pair is None else (count_of_longer, number)
+            # The longer file has the sentences so far, this one, and all that follow.
+            shorter, longer = number, number + 1 + sum(1 for _ in pairs)
+            count_of_links, count_of_gold = (shorter, longer) if pair is None else (longer, shorter)
             raise InputError(
-                f"{counts[0]} sentences, {gold.path} has {counts[1]}; one without links is an empty line",
+                f"{count_of_links} sentences, {gold.path} has {count_of_gold}; one without links is an empty line",
                 path=links.path,
             )
         yield (

@@ -15,7 +15,12 @@ from isoglot.formats.words import split_words
 
 Link = tuple[int, int]
 """Source word and target word, both counted from 0."""
-LINK_ITEM = re.compile(r"([0-9]{1,9})([-p?])([0-9]{1,9})")
+LINK_ITEM = re.compile(r"([0-9]{1,9})([-p?:])([0-9]{1,9})")
+"""A link as one word of a line, and its mark: ``0-0`` and ``0:0``, or ``0p0`` and ``0?0`` for a possible link.
+
+``0-0`` is Pharaoh's form. ``0p0`` is in gold files of lilt's alignment-scripts, which awesome-align reads too, and
+``0?0`` in those of the CMU and JHU courses on machine translation.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,8 +96,9 @@ def _is_unfinished(token: "_Token", source: str) -> bool:
         return _UNFINISHED.search(source) is not None
     if not source.endswith(">"):
         return True
-    # A start tag has its own XML as data, end tags and comments have none, CDATA its text.
-    return token.name != _CDATA and token.data not in ("", source)
+    if token.name == _CDATA or not token.data:
+        return False  # CDATA, whose data are its text, or an end tag or comment, which has none
+    return token.data != source  # a start tag, whose data are the tag as html.parser read it
 
 
 def _tag(token: "_Token", source: str, offset: int) -> Tag:
@@ -185,9 +186,11 @@ def without_subflows(tag: Tag) -> Tag:
     for part in _SUBFLOW.split(tag.xml):
         is_start = part.startswith("<sub") and not part.endswith("/>")
         is_end = part.startswith("</sub")
+        is_tag = is_start or is_end
         depth += is_start
-        # The outermost <sub> and </sub> stay, and everything outside them.
-        if depth == (1 if is_start or is_end else 0):
+        is_outermost_tag = is_tag and depth == 1
+        is_outside = not is_tag and depth == 0
+        if is_outermost_tag or is_outside:
             parts.append(part)
         depth -= is_end
     return tag._replace(xml="".join(parts))

@@ -212,7 +212,7 @@ def _bars_fields(reader: Reader, chunk: Chunk) -> Fields:
 
     1. A line with as many fields as are read is a row.
     2. A third field may also be there if only two are read, and is kept in ``more``, if it has links.
-    3. Any other line is a problem, a blank one too. Its row has the first two of several fields, else it is empty.
+    3. Any other line is a problem, a blank one too. Its row is empty, or has the first two fields of a line with more.
     """
     problems: dict[int, InputError] = {}
     (lines, *files_beside), numbers = _decoded(reader, chunk, problems)

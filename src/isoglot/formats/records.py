@@ -5,7 +5,6 @@
 the fields.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,12 +13,9 @@ from typing import Any, NamedTuple
 
 from isoglot.core.errors import InputError
 from isoglot.formats.line_files import Fields, each
+from isoglot.formats.links import LINK_ITEM
 from isoglot.formats.sources import ROLES, Kind, Source
 from isoglot.formats.words import other_space, split_words
-
-# `0-0` is Pharaoh's form; `0:0` counts as the same. Possible links are `0p0` in gold files of lilt's alignment-scripts,
-# which awesome-align reads too, and `0?0` in those of the CMU and JHU courses on machine translation.
-_LINK = re.compile(r"(\d{1,9})([-p?:])(\d{1,9})", re.ASCII)
 
 
 @dataclass
@@ -131,7 +127,7 @@ def _aligned_row(source_side: Any, target_side: Any, links: Any, *, source: Sour
 def _link(item: Any, source: Source) -> tuple[int, int] | None:
     """Read one word link, ``"0-1"`` or ``[0, 1]``, as 0-based numbers; ``None`` for a possible one, ``"0p1"``."""
     if isinstance(item, str):
-        match = _LINK.fullmatch(item)
+        match = LINK_ITEM.fullmatch(item)
         if match is None:
             raise InputError(
                 f"word link {item!r} cannot be read; `i-j` (or `ipj`) with numbers of words is needed"

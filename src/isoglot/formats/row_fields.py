@@ -176,10 +176,12 @@ def _whole_rows(
     cells = [[row[number] for number in others] for row in rows]
     if not names:
         by_number: tuple[Column, Column] = source, target
-        given = [GivenRow(by_number, None, row, form) for row in rows]
+        given = [GivenRow(by_number, cells=row, table=form) for row in rows]
         return {"cells": cells, "more": [{} for _ in rows], "given": given}
     unique = free_names(names, ())  # `note`, `note_2`: a row by name has each name once
     by_name: tuple[Column, Column] = unique[source], unique[target]
     more = [{unique[number]: row[number] for number in others} for row in rows]
-    given = [GivenRow(by_name, dict(zip(unique, row, strict=True)), row, form) for row in rows]
+    given = [
+        GivenRow(by_name, row=dict(zip(unique, row, strict=True)), cells=row, table=form) for row in rows
+    ]
     return {"cells": cells, "more": more, "given": given}

@@ -134,11 +134,13 @@ class PolarsFrame(RowTable):
 
     def with_columns(self, columns: Mapping[str, Sequence[Any]], examples: Mapping[str, Any]) -> Any:
         """Make a polars frame, lazy if this one is."""
-        polars, more = sys.modules["polars"], []
+        polars = sys.modules["polars"]
+        new_columns = []
         for column, values in columns.items():
+            # Without rows, the example tells the type of the column, and `head` removes it again.
             series = polars.Series(column, _lists(values or [examples[column]]), strict=False)
-            more.append(series.head(len(values)))
-        frame = self._frame.with_columns(more)
+            new_columns.append(series.head(len(values)))
+        frame = self._frame.with_columns(new_columns)
         return frame.lazy() if self._lazy else frame
 
 
@@ -155,8 +157,10 @@ class ArrowTable(RowTable):
 
     def with_columns(self, columns: Mapping[str, Sequence[Any]], examples: Mapping[str, Any]) -> Any:
         """Make a table, with the metadata of this one."""
-        arrow, table = sys.modules["pyarrow"], self.data
+        arrow = sys.modules["pyarrow"]
+        table = self.data
         for column, values in columns.items():
+            # Without rows, the example tells the type of the column, and `slice` removes it again.
             array = arrow.array(_lists(values or [examples[column]]))
             table = table.append_column(column, array.slice(0, len(values)))
         return table

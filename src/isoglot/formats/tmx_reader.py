@@ -13,6 +13,7 @@ it holds. Other inline elements (``<hi>``) are a start tag and an end tag, and t
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
@@ -102,24 +103,24 @@ class TmxReader:
         elif name == "tu":
             self._unit = _OpenUnit(attributes, self.line)
         elif name == "tmx":
-            self.header = TmxHeader(self.header.doctype, dict(attributes))
+            self.header = replace(self.header, root=dict(attributes))
         elif name == "header":
-            self.header = TmxHeader(self.header.doctype, self.header.root, dict(attributes))
+            self.header = replace(self.header, attributes=dict(attributes))
             self._in_header = True
 
     def _end(self, name: str) -> None:
         """Pass the end of an element to the innermost object; if that is complete, give it to the object around it."""
         if self._segment is not None:
-            if self._segment.end(name) and self._variant is not None:
-                self._variant.segment, self._segment = self._segment, None
+            is_complete = self._segment.end(name)
+            if is_complete and self._variant is not None:
+                self._variant.segment = self._segment
+                self._segment = None
         elif self._element is not None:
             if self._element.end(name):
                 self._keep_note(self._element.note())
                 self._element = None
         elif self._in_header:
-            header = self.header
-            content = "".join(self._header_content)
-            self.header = TmxHeader(header.doctype, header.root, header.attributes, content)
+            self.header = replace(self.header, content="".join(self._header_content))
             self._in_header = False
         elif self._variant is not None:
             if self._unit is not None:
@@ -173,7 +174,13 @@ class _OpenUnit:
 
     def finished(self, path: str, number: int, header: TmxHeader) -> TmxUnit:
         return TmxUnit(
-            path, self._line, number, header, self._attributes, tuple(self.notes), tuple(self.variants)
+            path=path,
+            line=self._line,
+            number=number,
+            header=header,
+            attributes=self._attributes,
+            notes=tuple(self.notes),
+            variants=tuple(self.variants),
         )
 
 
@@ -190,12 +197,12 @@ class _OpenVariant:
         if self.segment is None:
             return TmxVariant(language, self._attributes, tuple(self.notes))
         return TmxVariant(
-            language,
-            self._attributes,
-            tuple(self.notes),
-            "".join(self.segment.text),
-            tuple(self.segment.tags),
-            self.segment.attributes,
+            language=language,
+            attributes=self._attributes,
+            notes=tuple(self.notes),
+            text="".join(self.segment.text),
+            tags=tuple(self.segment.tags),
+            segment_attributes=self.segment.attributes,
         )
 
 

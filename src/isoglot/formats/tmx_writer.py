@@ -86,7 +86,8 @@ class TmxWriter:
         self._file, self._path, self._languages = file, path, languages
         self._legal = XmlText()
         self._header: TmxHeader | None = None  # the one that is written
-        self._header_path = ""
+        self._header_path = ""  # the file that it was read from; empty for a header of ours
+        self._reported_paths: set[str] = set()  # files whose other headers a warning has named
         self._open: list[_OpenPair] = []
         """Pairs of the unit that is not written yet, as more of its pairs may come."""
 
@@ -121,20 +122,13 @@ class TmxWriter:
         ``unit``: The unit that is about to be written; its header is taken, if it is the first one. Without it the
         header is ours, with this source language.
         """
-        header = TmxHeader() if unit is None else unit.header
-        path = "" if unit is None else unit.path
         if self._header is not None:
-            # A file has one header. That of a later translation memory is left out, with one warning for each memory.
-            if path and path != self._header_path and header != self._header:
-                _LOG.warning(
-                    "%s: has the header of %s; that of %s differs and is left out",
-                    self._path,
-                    self._header_path or "isoglot",
-                    path,
-                )
-                self._header_path = path
+            if unit is not None:
+                self._warn_of_other_header(unit)
             return
-        self._header, self._header_path = header, path
+        header = TmxHeader() if unit is None else unit.header
+        self._header = header
+        self._header_path = "" if unit is None else unit.path
         if unit is None:
             source = source_language if _is_language(source_language) else self._languages[0]
             header = TmxHeader(
@@ -146,6 +140,18 @@ class TmxWriter:
             attributes = {**header.attributes, "srclang": next(sources, source_language)}
             header = replace(header, attributes=attributes)
         self._file.write(self._legal(_beginning(header)))
+
+    def _warn_of_other_header(self, unit: TmxUnit) -> None:
+        """Warn that the header of a translation memory is left out, as a file has one; once for each memory."""
+        if unit.header == self._header or unit.path in self._reported_paths:
+            return
+        self._reported_paths.add(unit.path)
+        _LOG.warning(
+            "%s: has the header of %s; that of %s differs and is left out",
+            self._path,
+            self._header_path or "isoglot",
+            unit.path,
+        )
 
 
 def _beginning(header: TmxHeader) -> str:
@@ -166,9 +172,10 @@ def _same_unit(pairs: Sequence[_OpenPair]) -> str:
     """Write a unit that was read, with the texts, tags and values that its pairs have now.
 
     1. A translation has the text and tags of the first of its pairs that has changed them.
-    2. Values of the only pair of a unit are properties of the unit; those of one of several pairs are properties of
-       the pair's target. If the unit has several sources, the place of the pair's source among all translations of the
-       unit, from 1, is added: of ``de, en, en-GB``, read as English and German, ``x-isoglot-score-2`` is of ``en``.
+    2. A unit with one pair has the pair's values as its properties, ``<prop type="x-isoglot-score">``. Where there are
+       several pairs, the target of each pair has them. A target with several sources is in several pairs, so the names
+       end in the place of the source among all translations of the unit: with ``de, en, en-GB`` (English to German),
+       ``de`` has ``x-isoglot-score-2`` of its pair with ``en``, and ``x-isoglot-score-3`` of that with ``en-GB``.
     3. A translation in one of the two languages is left out if none of the pairs that are written has it: a filter that
        drops German of Austria and keeps German of Germany writes the unit without German of Austria. Translations in
        other languages stay.
@@ -184,22 +191,20 @@ def _same_unit(pairs: Sequence[_OpenPair]) -> str:
             if number is not None:
                 written.add(number)
                 variants[number] = _changed(unit.variants[number], variants[number], pair, side)  # 1
-        # 2
-        if len(unit.pairs) > 1 and tmx.target_number is not None:
-            suffix = f"-{(tmx.source_number or 0) + 1}" if len(unit.source_numbers) > 1 else ""
+        # 2. Each of several pairs has both sides: a unit that lacks one is read as a single pair.
+        if len(unit.pairs) > 1 and tmx.source_number is not None and tmx.target_number is not None:
+            suffix = f"-{tmx.source_number + 1}" if len(unit.source_numbers) > 1 else ""
             _add_values(notes[tmx.target_number], values, suffix)
         else:
             _add_values(unit_notes, values, "")
     # 3. A unit without a pair lacks one language, and is written as it is.
     left_out = {*unit.source_numbers, *unit.target_numbers} - written if unit.pairs else set()
-    order = [number for number in range(len(variants)) if number not in left_out]
+    order = list(range(len(variants)))
     if unit.reversed:  # 4
-        order.sort(
-            key=lambda number: (
-                0 if number in unit.source_numbers else 1 if number in unit.target_numbers else 2
-            )
-        )
-    written_variants = "".join(_translation(variants[number], notes[number]) for number in order)
+        sides = [*unit.source_numbers, *unit.target_numbers]
+        order = sides + [number for number in order if number not in sides]
+    kept = [number for number in order if number not in left_out]
+    written_variants = "".join(_translation(variants[number], notes[number]) for number in kept)
     written_notes = "".join(note.xml for note in unit_notes)
     return f"<tu{xml_attributes(unit.attributes)}>{written_notes}{written_variants}</tu>\n"
 
@@ -259,9 +264,9 @@ def _new_unit(pair: SentencePair, values: Mapping[str, Any], path: str) -> str:
         if not _is_language(language):
             raise ConfigurationError(f"{path}: {_NO_LANGUAGE}")
         attributes, notes = _take_attributes_and_notes(rest, f"{side}_")
-        attributes = f"xml:lang={quoteattr(language)}{attributes}"
-        space = _take_segment_attributes(rest, f"{side}_")
-        sides.append(f"<tuv {attributes}>{notes}<seg{space}>{segment(text, tags)}</seg></tuv>")
+        segment_attributes = _take_segment_attributes(rest, f"{side}_")
+        written_segment = f"<seg{segment_attributes}>{segment(text, tags)}</seg>"
+        sides.append(f"<tuv xml:lang={quoteattr(language)}{attributes}>{notes}{written_segment}</tuv>")
     attributes, notes = _take_attributes_and_notes(rest, "")
     others = "".join(_property(key, value) for key, value in {**rest, **own}.items())
     return f"<tu{unit_id}{attributes}>{notes}{others}{''.join(sides)}</tu>\n"

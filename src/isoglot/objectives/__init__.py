@@ -8,6 +8,9 @@ Read ``base.py`` first, then ``masked_lm.py``, the simplest. An objective choose
 loss needs; the loss, a class of ``isoglot.losses`` that the objective inherits from, computes. ``links.py`` says where
 word links come from: the corpus, or the encoder itself. ``teacher.py`` keeps the vectors of a frozen teacher.
 
+An objective does not know its weight. The recipe has it (``weight``), as a number or as a ``WeightSection``, with which
+it starts later and grows over the first steps (``isoglot.recipe.sections``). ``isoglot.training.model`` multiplies.
+
 - *view*: one way to make encoder inputs of an example (``isoglot.views``); ``pair`` and ``sentences`` are usual names.
 - *side*: a sentence of a ``sentence_pair`` view. ``source`` and ``target`` are the corpus's columns; ``query`` and
   ``key`` are the two in the order of this example.

@@ -72,7 +72,7 @@ class Objective(OptionsModule, ABC):
         """
 
     def after_step(self, encoder: PreTrainedModel) -> None:
-        """Called once after each optimiser step (momentum updates, schedules)."""
+        """Called once after each optimiser step (momentum updates, schedules), even if the objective's weight is 0."""
 
     def aligner_options(self) -> Mapping[str, Any] | None:
         """Options of ``isoglot align`` that suit the trained encoder; ``None``: no recommendation.

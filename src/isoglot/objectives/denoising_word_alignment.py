@@ -49,7 +49,7 @@ class DenoisingWordAlignmentObjective(LinkObjective, DenoisingWordAlignment):
         self.register_buffer("pointer_layer", torch.tensor(self.layer))
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
-        """Sum the cross-entropy over the queries of both directions."""
+        """Sum the cross-entropy over the questions to the pointer (the paper's queries), in both directions."""
         hidden = self.states(encodings)
         side_ids = tensor_of(batch, self.view, "side_ids")
         links = self._known_links(batch)
@@ -59,7 +59,7 @@ class DenoisingWordAlignmentObjective(LinkObjective, DenoisingWordAlignment):
         return self.measure(hidden, side_ids, links, labels, input_ids=self._unmasked_ids(batch))
 
     def count(self, batch: Batch) -> Tensor | None:
-        """The number of queries; ``None`` while the encoder's own links are not found yet."""
+        """The number of questions to the pointer; ``None`` while the encoder's own links are not found yet."""
         links = self._known_links(batch)
         if links is None:
             return None

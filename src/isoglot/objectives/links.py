@@ -19,8 +19,10 @@ Labels = Literal["self", "corpus", "corpus_then_self"]
 class LinkObjective(LayerObjective):
     """An objective whose links come from the corpus or from the encoder itself.
 
-    A subclass defines :meth:`own_links` and has a buffer ``step``. With ``labels: corpus_then_self`` and
-    ``self_after_step: 10000`` the links of steps 0 to 9,999 are the corpus's, those from step 10,000 on the encoder's.
+    A subclass defines :meth:`own_links`, and registers the buffer ``step`` unless its loss does.
+
+    With ``labels: corpus_then_self`` and ``self_after_step: 10000`` the links of steps 0 to 9,999 are the corpus's,
+    those from step 10,000 on the encoder's.
 
     Args:
         labels: Where the links come from (not the ``labels`` of a batch, the ids of masked tokens): ``self``, the
@@ -65,7 +67,7 @@ class LinkObjective(LayerObjective):
 
     def after_step(self, encoder: PreTrainedModel) -> None:
         """Count the step, which decides when ``corpus_then_self`` changes."""
-        # In place of the loss's `advance`: that of `DenoisingWordAlignment` counts the same buffer.
+        # The loss's `advance` is not called: in `DenoisingWordAlignment` it would count the same buffer a second time.
         self.step += 1
 
     def from_corpus(self) -> bool:

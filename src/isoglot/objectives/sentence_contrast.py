@@ -36,9 +36,9 @@ class SentenceContrastObjective(LayerObjective, KeyQueueContrast):
     Args:
         pooling: ``cls``, the first token's state (not the pooler), or ``mean``.
         key_dropout: dropout in the momentum encoder too, as in MoCo's code.
-        mask_duplicates: ``same_source_id``: keys that are translations of the query's own sentence (corpora
-            of several languages share their English side, the view's ``pivot``) are not negatives; ``none``: every key
-            is one (PPA).
+        mask_duplicates: ``same_source_id``: keys of other pairs with the query's pivot sentence are not negatives. A
+            corpus of several languages has such pairs, as its English sentences (the view's ``pivot``) recur.
+            ``none``: the keys of all other pairs are negatives (PPA).
         mixup: contrast concatenations of two sentences of the batch (InfoXLM; its pairs are the batch's items
             2i and 2i + 1), each side in its own random order. The mixed queries need a separate forward pass.
         seed: Seed of the projection's weights, the random keys and the orders of ``mixup``.

@@ -92,9 +92,10 @@ class SentenceDistillationObjective(LayerObjective, SentenceDistillation):
 
         # A side is encoded if it learns anything on any rank: FSDP needs equally many forwards on every rank. A batch
         # in which nothing learns still encodes the queries, so that the loss of 0 has a gradient.
-        learns_here = torch.stack([rows.any() for rows in learns.values()])
-        learns_anywhere = gather_rows(learns_here[None].int()).any(0).tolist()
-        encoded = [side for side, any_rank in zip(learns, learns_anywhere, strict=True) if any_rank]
+        learns_here = torch.stack([rows.any() for rows in learns.values()]).int()  # (sides,)
+        learns_by_rank = gather_rows(learns_here[None])  # (ranks, sides)
+        learns_anywhere = learns_by_rank.any(0).tolist()
+        encoded = [side for side, is_needed in zip(learns, learns_anywhere, strict=True) if is_needed]
         encoded = encoded or ["query"]
 
         # The sentences that learn, those of the query first, and the vectors that they are taught. A side that is not

@@ -67,13 +67,13 @@ class ConfusionMatrix:
                 f"{len(predicted)} predictions for {len(gold)} labels; predict each example once, in order"
             )
         first = list(dict.fromkeys(labels))
-        others = sorted({*gold, *predicted} - {*first})
-        number = {label: place for place, label in enumerate([*first, *others])}
-        counts = np.zeros((len(number), len(number)), np.int64)
-        rows = [number[label] for label in gold]
-        columns = [number[label] for label in predicted]
+        classes = [*first, *sorted({*gold, *predicted} - {*first})]
+        place_of = {label: place for place, label in enumerate(classes)}
+        rows = [place_of[label] for label in gold]
+        columns = [place_of[label] for label in predicted]
+        counts = np.zeros((len(classes), len(classes)), np.int64)
         np.add.at(counts, (rows, columns), 1)
-        return cls(tuple(number), counts)
+        return cls(tuple(classes), counts)
 
     def classes(self, language: str = "") -> list[ClassScore]:
         """Compute precision, recall and F1 of every class."""

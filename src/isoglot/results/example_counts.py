@@ -26,7 +26,8 @@ Combine = Literal["mean", "harmonic"]
 ENDING = ".counts.safetensors"
 """Ending of the files of counts, which lie beside the predictions that they count."""
 _HEADER = "isoglot"
-_SIDES = ("numerators", "denominators")
+_TENSORS = ("numerators", "denominators")
+"""Tensors of each metric in a file of counts: `f1/numerators`."""
 
 
 class ExampleCounts:
@@ -47,18 +48,20 @@ class ExampleCounts:
     """
 
     def __init__(self, numerators: ArrayLike, denominators: ArrayLike, combine: Combine = "mean") -> None:
-        top, bottom = _numbers(numerators), _numbers(denominators)
-        if top.shape != bottom.shape or top.ndim not in (1, 2):
+        self.numerators, self.denominators = _numbers(numerators), _numbers(denominators)
+        shape = self.numerators.shape
+        if shape != self.denominators.shape or len(shape) not in (1, 2):
             raise ConfigurationError(
                 "numerators and denominators must have one shape, (examples) or (examples, parts), got "
-                f"{top.shape} and {bottom.shape}"
+                f"{shape} and {self.denominators.shape}"
             )
-        if not all(np.isfinite(side).all() and (side >= 0).all() for side in (top, bottom)):
-            raise ConfigurationError("counts are negative or not finite; give numbers from 0")
+        for counts in (self.numerators, self.denominators):
+            if not np.isfinite(counts).all() or (counts < 0).any():
+                raise ConfigurationError("counts are negative or not finite; give numbers from 0")
         if combine not in get_args(Combine):
             raise ConfigurationError(f"combine must be {' or '.join(get_args(Combine))}, got {combine!r}")
-        parts = top.shape[1] if top.ndim == 2 else 1
-        self.numerators, self.denominators = top.reshape(len(top), parts), bottom.reshape(len(bottom), parts)
+        if len(shape) == 1:  # a metric of one part
+            self.numerators, self.denominators = self.numerators[:, None], self.denominators[:, None]
         self.combine = combine
 
     def __len__(self) -> int:
@@ -119,13 +122,13 @@ class CountsFile:
     def write(self, path: Path) -> None:
         """Write a file in one go."""
         header = {**self.about, "combine": {name: counts.combine for name, counts in self.metrics.items()}}
-        sides = {}
+        tensors = {}
         for name, counts in self.metrics.items():
-            for side in _SIDES:
+            for tensor in _TENSORS:
                 # safetensors writes views wrongly.
-                sides[f"{name}/{side}"] = np.ascontiguousarray(getattr(counts, side))
+                tensors[f"{name}/{tensor}"] = np.ascontiguousarray(getattr(counts, tensor))
         with whole_path(path) as temporary:
-            save_file(sides, temporary, metadata={_HEADER: json.dumps(header)})
+            save_file(tensors, temporary, metadata={_HEADER: json.dumps(header)})
 
     @classmethod
     def read(cls, path: Path) -> CountsFile:
@@ -135,12 +138,12 @@ class CountsFile:
             InputError: The file is damaged, or holds no counts.
         """
         try:
-            with safe_open(path, framework="numpy") as tensors:
-                about = json.loads(tensors.metadata()[_HEADER])
+            with safe_open(path, framework="numpy") as file:
+                about = json.loads(file.metadata()[_HEADER])
                 metrics = {}
-                for name, how in about.pop("combine").items():
-                    top, bottom = (tensors.get_tensor(f"{name}/{side}") for side in _SIDES)
-                    metrics[name] = ExampleCounts(top, bottom, how)
+                for name, combine in about.pop("combine").items():
+                    numerators, denominators = (file.get_tensor(f"{name}/{tensor}") for tensor in _TENSORS)
+                    metrics[name] = ExampleCounts(numerators, denominators, combine)
         except (
             SafetensorError, OSError, KeyError, TypeError, ValueError, AttributeError, ConfigurationError,
         ) as error:  # fmt: skip

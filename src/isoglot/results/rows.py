@@ -37,6 +37,9 @@ SHARES = frozenset(
 class Result(Tabular, BaseModel):
     """One number that was measured.
 
+    Rows that agree in ``run``, ``task``, ``language``, ``split``, ``metric``, ``seed``, ``options`` and ``changes``
+    measure the same thing. Of several such rows, a report shows the last one.
+
     Args:
         run: Name or folder of the run that was measured.
         task: ``pos``, ``tatoeba``, ``word_alignment``.
@@ -62,6 +65,7 @@ class Result(Tabular, BaseModel):
         'test'
     """
 
+    # A field that is misspelt is refused. A new field needs a default, because rows of older files lack it.
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     run: Label
@@ -158,7 +162,8 @@ def append(path: str | Path, results: Sequence[Result], *, only_new: bool = Fals
     rows begin on a line of their own. The half line stays, and :func:`read` reports its number, so that the user can
     delete it.
 
-    ``only_new``: Leave out rows that the file has already; here too, a half line is an error.
+    ``only_new``: Leave out each row that the file has already, with the same value in every field; here too, a half
+    line is an error.
 
     Raises:
         DiskError: The disk is full; the file is unchanged.
@@ -167,7 +172,7 @@ def append(path: str | Path, results: Sequence[Result], *, only_new: bool = Fals
     if is_stream(path):
         path.write_text("".join(f"{row.model_dump_json()}\n" for row in results), encoding="utf-8")
         return path
-    with locked(path), full_disk_named(path):
+    with locked(path), full_disk_named(path):  # `locked` makes the folder
         if only_new:
             before = rows_in(path)
             results = [row for row in results if row not in before]

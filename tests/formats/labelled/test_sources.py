@@ -57,6 +57,9 @@ def test_a_folder_of_the_language_needs_no_code_in_its_files(tmp_path: Path) -> 
     (tmp_path / "es").mkdir()
     for name in ("train.conllu", "val.conllu"):
         text_file(tmp_path / "es", name, "x")
+    (tmp_path / "spa_Latn").mkdir()
+    test = text_file(tmp_path / "spa_Latn", "test.conllu", "x")
+    assert [p.path for p in DataSource([f"{tmp_path}/{{code}}"]).find("es", "test")] == [str(test)]
     source = DataSource([f"{tmp_path}/{{language}}"])
     assert [p.path for p in source.find("es", "dev")] == [f"{tmp_path}/es/val.conllu"]
     with refused(ConfigurationError, "test data for 'es'"):

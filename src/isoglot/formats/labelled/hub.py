@@ -51,11 +51,12 @@ def read_hub(location: Location, spec: HubSpec, schema: Features, *, language: s
         if column == "language":
             columns[column] = [language] * len(rows)
             continue
-        source = next((c for c in (spec.columns.get(column, column), column) if c in rows.features), None)
-        if source is None:
+        # The data set's own name of the column, or ours.
+        usual = spec.columns.get(column, column)
+        source = usual if usual in rows.features else column
+        if source not in rows.features:
             raise ConfigurationError(
-                f"{name}: {spec.columns.get(column, column)!r} is needed for {column!r}; it has "
-                f"{', '.join(rows.features)}; give another data set"
+                f"{name}: {usual!r} is needed for {column!r}; it has {', '.join(rows.features)}; give another data set"
             )
         values = column_values(rows, source)
         columns[column] = [str(v) for v in values] if schema[column] == Value("string") else values
@@ -93,8 +94,10 @@ def _load(
 
     ``sides``: A data set that the user names has the spec's configurations too.
     """
-    named, _, named_config = location.path.partition(":")[2].partition(":")
-    name, why = named or spec.name, ""
+    _, _, behind_hub = location.path.partition(":")  # `NAME:CONFIG` of `hub:NAME:CONFIG`
+    named, _, named_config = behind_hub.partition(":")
+    name = named or spec.name
+    first_reason = ""
     template = named_config or (spec.config if sides or not named else None)
     configs: list[str | None] = [*filled(template, language, split)] if template else [None]
     for config in configs:
@@ -102,10 +105,10 @@ def _load(
             try:
                 return name, datasets.load_dataset(name, config, split=split_there)
             except (OSError, ValueError, KeyError, RuntimeError) as error:
-                why = why or reason(error)
+                first_reason = first_reason or reason(error)
     tried = " or ".join(config or "default" for config in configs)
     raise InputError(
-        f"the data set {name!r} ({tried}) is not available from the hub ({why}); check the name and the "
+        f"the data set {name!r} ({tried}) is not available from the hub ({first_reason}); check the name and the "
         "connection, log in (`hf auth login`), or download it and give [[data=FOLDER]]"
     )
 

@@ -29,6 +29,8 @@ _EXTENSION = re.compile(
     re.IGNORECASE,
 )
 _MOST_NAMED = 8
+_NO_FILE = "{no file}"
+"""The value of a field of a template that no name of a file is to match."""
 
 OF_LANGUAGE = ("{split} *-ud-{split} {split}_2k translated_{split}",)
 """Names of files and data sets, at any depth, in the folder of one language; without extensions such as ``.tsv.gz``.
@@ -227,7 +229,8 @@ def _paths(spec: str, language: str, split: str) -> list[str]:
             paths.append(str(path))
             continue
         # 4
-        layouts = OF_LANGUAGE if "{language" in spec else OF_LANGUAGES
+        names_language = "{language" in spec or "{code}" in spec  # {language}, {language3} or {code}
+        layouts = OF_LANGUAGE if names_language else OF_LANGUAGES
         files = _in_folder(path, layouts, _values(language, split))
         if len(files) > 1:
             raise ConfigurationError(
@@ -256,11 +259,10 @@ def _values(language: str, split: str, pivot: str = "") -> list[dict[str, str]]:
     context, _, question = language.partition("-")
     shared = {"context": context, "question": question or context, "name": name_of(language)}
     shared["public"] = "dev" if split == "test" else split
-    # SQuAD is English, but the names of its files do not say so. For other languages the value is the field itself,
-    # `{squad}`, which matches no file. So it is for test data in `squad_to_train_on`, because English test data is
-    # XQuAD's file, if there is one. `_fill` has filled `squad` before, so this `{squad}` is not filled again.
-    shared["squad"] = f"{shared['public']}-v[0-9].*" if "en" in codes(language) else "{squad}"
-    shared["squad_to_train_on"] = "{squad}" if split == "test" else shared["squad"]
+    # The files of SQuAD are English, but their names (`dev-v1.1.json`) do not say so.
+    shared["squad"] = f"{shared['public']}-v[0-9].*" if "en" in codes(language) else _NO_FILE
+    # English test data are in XQuAD's file, if there is one, and in SQuAD's only if there is none.
+    shared["squad_to_train_on"] = _NO_FILE if split == "test" else shared["squad"]
     names = product(split_names(split), codes(language), three, script_codes(language))
     values = [
         dict(zip(("split", "language", "language3", "code"), combination, strict=True)) | shared

@@ -237,27 +237,36 @@ def surface_rows(block: Sequence[Line], *, language: str) -> list[tuple[int, tup
     2. Spaces and zero-width non-joiners inside words are removed.
     3. A sentence whose words are all blank (``_``), or all but one, has no words: treebanks without their texts.
     """
-    rows = [(number, text.split("\t")) for number, text in block if not text.startswith("#")]
-    nodes = {int(columns[0]): (number, columns) for number, columns in rows if _NODE.fullmatch(columns[0])}
-    words = {node: (number, columns[1], columns[3]) for node, (number, columns) in nodes.items()}
-    ranges = [(match, columns) for _, columns in rows if (match := _RANGE.fullmatch(columns[0]))]
+    # Columns of each syntactic word, and its line, form and tag, by its number in the sentence.
+    columns_of: dict[int, list[str]] = {}
+    words: dict[int, tuple[int, str, str]] = {}
+    # First and last syntactic word of each multiword token, and the token as it is written.
+    multiword_tokens: list[tuple[int, int, str]] = []
+    for line, text in block:
+        columns = text.split("\t")
+        if _NODE.fullmatch(columns[0]):
+            node = int(columns[0])
+            columns_of[node] = columns
+            words[node] = (line, columns[1], columns[3])
+        elif match := _RANGE.fullmatch(columns[0]):
+            multiword_tokens.append((int(match[1]), int(match[2]), columns[1]))
+
     precedence = _PRECEDENCE.get(two_letters(language), _PRECEDENCE[""]).split()
-    rank = {tag: number for number, tag in enumerate(precedence)}
+    rank = {tag: place for place, tag in enumerate(precedence)}
     # Most sentences have no multiword token, and need no walk through their graph.
-    above = _above({node: columns for node, (_, columns) in nodes.items()}) if ranges else {}
-    for match, columns in ranges:
-        parts = sorted(node for node in words if int(match[1]) <= node <= int(match[2]))
+    above = _above(columns_of) if multiword_tokens else {}
+    for first, last, token in multiword_tokens:
+        parts = sorted(node for node in words if first <= node <= last)
         if not parts:
             continue
-        least_above = min(above[part] for part in parts)
-        highest = [part for part in parts if above[part] == least_above]
-        head = min(highest, key=lambda part: rank.get(words[part][2], len(rank)))  # 1
-        number, _, tag = words[head]
+        # 1. The highest word has the fewest words above it. Of equal ones, `min` takes the first.
+        head = min(parts, key=lambda part: (above[part], rank.get(words[part][2], len(rank))))
+        line, _, tag = words[head]
         for part in parts:
             del words[part]
-        words[head] = (number, columns[1], tag)
+        words[head] = (line, token, tag)
     # 2
-    written = [(number, (_UNWRITTEN.sub("", word), tag)) for _, (number, word, tag) in sorted(words.items())]
+    written = [(line, (_UNWRITTEN.sub("", word), tag)) for _, (line, word, tag) in sorted(words.items())]
     blanks = sum(word == _EMPTY for _, (word, _) in written)
     return [] if blanks and blanks >= len(written) - 1 else written  # 3
 
