@@ -53,9 +53,8 @@ def word_vectors(
     for start in range(0, len(sentences), _WINDOW):
         window, wanted_words = list(sentences[start : start + _WINDOW]), words[start : start + _WINDOW]
         states = layer_states(model, tokenizer, window, layers=list(vectors))
-        rows: Tensor | None = (
-            None  # those of the wanted words in the table of a layer, the same at every layer
-        )
+        # The rows of the wanted words in the table of a layer, the same at every layer.
+        rows: Tensor | None = None
         for layer, states_of_layer in states.items():
             # A table with a row for each known word of the window.
             means, known = word_states(states_of_layer, window)
