@@ -136,8 +136,9 @@ class Encodings:
         # The forward of a lower layer goes on to `top`, whose states are read too: one forward serves both.
         top = max(layer, self.top)
         layers: tuple[int, ...] = (layer, top)
-        # With gradient, the graph keeps the inputs of all layers anyway, so all are kept for later readers. Hooks read
-        # them, with which a compiled encoder runs uncompiled; so if only the last states are asked for, no hook is set.
+        # With gradient, the graph keeps the inputs of all layers anyway, so all are kept for later readers. But hooks
+        # read inner layers, and with hooks a compiled encoder runs uncompiled. So of a compiled encoder whose last
+        # states are asked for, only these are kept.
         only_last = layer == top == num_layers(self.model)
         keep_all = torch.is_grad_enabled() and not (only_last and is_compiled(self.model))
         if keep_all and layer_modules(self.model) is not None:

@@ -206,8 +206,8 @@ def entmax15(scores: Tensor, *, dim: int = -1, mask: Tensor | None = None) -> Te
     .. math:: p_i = \left[\tfrac{x_i}{2} - \tau\right]_+^2, \qquad \sum_i p_i = 1
 
     The k largest of the values x_i / 2 have a mean μ and a summed squared deviation s. If they alone have a probability
-    above 0, the root is :math:`\tau_k = \mu - \sqrt{(1 - s)/k}`. The largest k counts for which :math:`\tau_k` does not
-    exceed the k-th value.
+    above 0, the root τ is :math:`\tau_k = \mu - \sqrt{(1 - s)/k}`. The largest k counts for which :math:`\tau_k` does
+    not exceed the k-th value.
 
     ``mask``: real entries, of the shape of ``scores``; the others get 0. A slice without a real entry is all
     0.
@@ -228,7 +228,8 @@ def entmax15(scores: Tensor, *, dim: int = -1, mask: Tensor | None = None) -> Te
     mean = ordered.cumsum(dim) / k
     squared_deviation = k * ((ordered**2).cumsum(dim) / k - mean**2)
     root_for_k = mean - ((1.0 - squared_deviation) / k).clamp(min=0.0).sqrt()
-    index = (root_for_k <= ordered).sum(dim, keepdim=True) - 1  # of the largest such k
+    # The roots do not exceed the k-th value for k = 1, 2, ... up to some k, which so is their number; its index is k − 1.
+    index = (root_for_k <= ordered).sum(dim, keepdim=True) - 1
     root, kth_value = root_for_k.gather(dim, index), ordered.gather(dim, index)
     # Rounding can leave the root a little below a value that is not among the k largest: it gets 0, not 1e-7.
     outside = (half < kth_value) | (half <= -1.0)

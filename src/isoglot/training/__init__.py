@@ -8,8 +8,8 @@ position of a run, from the seed alone, so a resumed run replays nothing. ``part
 own learning rates, ``callbacks.py`` acts once a step, ``checkpoints.py`` writes checkpoints aside and chooses the one
 to resume from, ``export.py`` writes the encoder for other programs.
 
-Languages are not sampled here: the rows of a stream have the shares that its preparation gave them
-(``sampling_exponent``, ``isoglot.corpus.shards``).
+Languages are not sampled here: their shares in a stream are chosen when it is prepared (``sampling_exponent``,
+``isoglot.corpus.shards``).
 
 The words of this room:
 
