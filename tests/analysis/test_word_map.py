@@ -114,6 +114,8 @@ def test_contextual_vectors_are_means_over_the_first_occurrences(monkeypatch: py
             torch.testing.assert_close(vectors[k], expected, rtol=1e-4, atol=1e-5)
     with refused(ConfigurationError, "('dog', 'hundo')"):
         contextual_vectors(model, tokenizer, corpus, [*pairs, ("dog", "hundo")], layer=2)
+    with refused(ConfigurationError, "('dog', 'hundo')"):
+        contextual_vectors(model, tokenizer, corpus, [("dog", "hundo")], layer=2)
     # A linked word that the tokenizer does not know: the message names its pair, not the first one.
     row = {"source_words": ["漢"], "target_words": [pairs[0][1]], "links": [[0, 0]]}
     unknown = ("漢", pairs[0][1])

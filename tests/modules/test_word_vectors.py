@@ -25,6 +25,13 @@ def sides(seed, batch=3, length=9):
     return word_ids, torch.randint(0, 6, (batch, length), generator=generator)
 
 
+def test_a_batch_without_sentences_has_no_words():
+    nothing = torch.zeros(0, 0, dtype=torch.int64)
+    index = word_index(nothing, nothing)
+    assert index.present.shape == (0, 1)
+    assert index.fingerprint.dtype == torch.int64
+
+
 @given(st.integers(0, 10_000))
 @settings(max_examples=40, deadline=None)
 def test_pooling_equals_loops(seed):

@@ -67,8 +67,8 @@ def alignment_score(
         pairs: rows that are translations, ``[source, target]``; several translations of a row all count. Shape:
             (pairs, 2).
         copied_from: instead of pairs: the size V of a vocabulary whose copy stands at ``id + V``.
-        exclude: source rows whose pairs are left out, neither gold pairs nor sources of candidates: special tokens, and
-            ids that the derived language shares.
+        exclude: source rows whose pairs are left out, so that their targets are not candidates either: special tokens,
+            and ids that the derived language shares.
         subset: draw a part of the pairs first; by default all are used.
         offsets: vectors added to the source and to the target rows before the cosine: the language embeddings of XLM
             and DICT-MLM, as the paper's code does. Shape: (size,) each.
@@ -135,13 +135,13 @@ def score_vectors(source: Tensor, target: Tensor, gold: Tensor) -> EmbeddingScor
     """
     if not len(gold):
         raise ConfigurationError("alignment score: at least one pair is needed, got none")
-    forward, backward = nearest_numbers(source, target)
+    nearest_targets, nearest_sources = nearest_numbers(source, target)
     # A pair (i, j) as the number i · m + j, so that `isin` tells whether it is a gold pair.
     target_count = len(target)
     gold_numbers = gold[:, 0] * target_count + gold[:, 1]
     asked_sources, asked_targets = gold[:, 0].unique(), gold[:, 1].unique()
-    correct = torch.isin(asked_sources * target_count + forward[asked_sources], gold_numbers)
-    backward_correct = torch.isin(backward[asked_targets] * target_count + asked_targets, gold_numbers)
+    correct = torch.isin(asked_sources * target_count + nearest_targets[asked_sources], gold_numbers)
+    backward_correct = torch.isin(nearest_sources[asked_targets] * target_count + asked_targets, gold_numbers)
     rows = gold.to(source.device)
     cosine = torch.nn.functional.cosine_similarity(
         source[rows[:, 0]].float(), target[rows[:, 1]].float(), dim=-1

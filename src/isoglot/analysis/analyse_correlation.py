@@ -20,6 +20,8 @@ _PAPER_TASKS = ("xnli", "ner", "pos")
 _PAPER = "align_mlm"
 _BySeed = dict[int | None, float]
 """Scores or drops of one run and language, by seed."""
+_Scores = dict[str, dict[str, _BySeed]]
+"""Scores by run or by recipe, each then by language and seed."""
 _OURS, _THEIRS = "ours", PAPERS[_PAPER]
 """Groups of points: those of the given results, and the paper's."""
 
@@ -98,7 +100,7 @@ def analyse_correlation(
 
 
 def _grouped_by_system(points: Sequence[ScatterPoint]) -> list[ScatterPoint]:
-    """Make each system a group of the figure: of ``XLM / trans`` and ``XLM, en-x-inv`` that is ``XLM``."""
+    """Make each system a group of the figure: ``XLM / trans`` and ``XLM, en-x-inv`` both join the group ``XLM``."""
     grouped = []
     for point in points:
         system = point.label.replace(" / ", ", ").partition(", ")[0]
@@ -120,9 +122,8 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
     """
     rows = [row for row in rows if row.metric == _SCORE or row.metric.endswith(_DELTA)]
     _require_one_measurement(rows)
-    # Scores by run and by recipe, each then by language and seed.
-    scores_of_run: dict[str, dict[str, _BySeed]] = defaultdict(lambda: defaultdict(dict))
-    scores_of_recipe: dict[str, dict[str, _BySeed]] = defaultdict(lambda: defaultdict(dict))
+    scores_of_run: _Scores = defaultdict(lambda: defaultdict(dict))
+    scores_of_recipe: _Scores = defaultdict(lambda: defaultdict(dict))
     # Drops by what was measured, then by recipe and seed.
     drops: dict[_Measured, dict[str, _BySeed]] = defaultdict(lambda: defaultdict(dict))
     for row in rows:
@@ -138,17 +139,7 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
         raise ConfigurationError(f"the results have no {lacking}; a correlation needs both")
     points: dict[str, list[ScatterPoint]] = defaultdict(list)
     for measured, drops_of_recipe in drops.items():
-        matches: list[_Match] = []
-        for recipe, drop_of_seed in drops_of_recipe.items():
-            of_recipe = _scores_of_language(scores_of_recipe.get(recipe), measured.language)
-            of_run = _scores_of_language(scores_of_run.get(measured.run), measured.language)
-            scores = of_recipe or of_run  # 1, 2
-            if not scores:
-                continue
-            mean = fmean(scores.values())
-            for seed, drop in drop_of_seed.items():
-                score = mean if of_recipe else scores.get(seed, mean)  # 3
-                matches.append(_Match(score, drop, seed))
+        matches = _matches(measured, drops_of_recipe, scores_of_run, scores_of_recipe)  # 1, 2, 3
         if matches and not each_seed:  # 4
             mean_score = fmean(match.score for match in matches)
             mean_drop = fmean(match.drop for match in matches)
@@ -165,6 +156,27 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
             f"scores of {', '.join(sorted(scores_of_run))}; give both the same run name ([[labels]])"
         )
     return dict(points)
+
+
+def _matches(
+    measured: _Measured,
+    drops_of_recipe: Mapping[str, _BySeed],
+    scores_of_run: _Scores,
+    scores_of_recipe: _Scores,
+) -> list[_Match]:
+    """Find the score that belongs to each drop of a task, run and language, by rules 1 to 3 of :func:`study_points`."""
+    matches: list[_Match] = []
+    of_run = _scores_of_language(scores_of_run.get(measured.run), measured.language)
+    for recipe, drop_of_seed in drops_of_recipe.items():
+        of_recipe = _scores_of_language(scores_of_recipe.get(recipe), measured.language)
+        scores = of_recipe or of_run  # 1, 2
+        if not scores:
+            continue
+        mean = fmean(scores.values())
+        for seed, drop in drop_of_seed.items():
+            score = mean if of_recipe else scores.get(seed, mean)  # 3
+            matches.append(_Match(score, drop, seed))
+    return matches
 
 
 def _require_one_measurement(rows: Iterable[Result]) -> None:
@@ -218,6 +230,8 @@ def _is_pair_with(language: str, name: str) -> bool:
     All that follows ``-x-`` belongs to the code of a derived language. So ``en-x-trans-inv`` is one language, and no
     pair with ``en`` or ``en-x-trans``; ``en-en-x-inv`` is a pair of two.
     """
-    is_first = name.startswith(f"{language}-") and not name.startswith(f"{language}-x-")
+    # A derived language is never found as the first of a pair: what follows it would belong to its own code.
+    is_derived = "-x-" in language
+    is_first = not is_derived and name.startswith(f"{language}-") and not name.startswith(f"{language}-x-")
     is_second = name.endswith(f"-{language}") and not name.endswith(f"-x-{language}")
-    return is_second or (is_first and "-x-" not in language)
+    return is_first or is_second

@@ -20,7 +20,10 @@ from isoglot.core.languages import codes
 from isoglot.reports.figure_files import Lines, LineSeries
 
 _TWO_CODES = re.compile(r"(?<![A-Za-z])(?=([a-z]{2,3})-([a-z]{2,3})(?![A-Za-z]))")
-"""Two neighbours in a file's name that could be codes of languages: ``dev-en`` and ``en-fr`` in ``dev-en-fr``."""
+"""Two neighbours in a file's name that could be codes of languages.
+
+As a look-ahead it moves past no letter, so a code can be in two matches: ``dev-en`` and ``en-fr`` in ``dev-en-fr``.
+"""
 _SPLITS = {"dev", "val", "trn", "tst"}
 """Names of splits that look like codes of languages."""
 

@@ -1,10 +1,14 @@
-"""``isoglot analyse similarity`` and ``geometry``: the vectors of two languages, layer by layer."""
+"""``isoglot analyse similarity`` and ``geometry``: the vectors of two languages, layer by layer.
+
+A measure has a name in the options of its analysis, a function in ``measures`` of the analysis, and titles in
+:func:`_figure`.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from torch import Tensor
 
@@ -65,8 +69,10 @@ def analyse_similarity(job: Job, request: SimilarityRequest) -> list[Path]:
             note += " Debiased: 0 for unrelated vectors."
         elif name == "cka":
             note += " Not debiased: grows with hidden size over vectors."
-        figure = _figure(name, lines, _languages(rows), k=request.neighbours, note=note, count=fewest)
-        job.figure(f"{request.name}-{name}", figure.model_copy(update={"better": "higher"}))
+        figure = _figure(
+            name, lines, _languages(rows), k=request.neighbours, note=note, count=fewest, better="higher"
+        )
+        job.figure(f"{request.name}-{name}", figure)
     return job.written
 
 
@@ -154,13 +160,22 @@ def _languages(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
 
 
 def _figure(
-    measure: str, lines: list[LineSeries], languages: tuple[str, str], *, k: int, note: str, count: int = 0
+    measure: str,
+    lines: list[LineSeries],
+    languages: tuple[str, str],
+    *,
+    k: int,
+    note: str,
+    count: int = 0,
+    better: Literal["higher"] | None = None,
 ) -> Lines:
-    """Make the figure of a measure.
+    """Make the figure of a measure of either analysis.
 
     ``k``: The number of neighbours that were compared.
-    ``count``: The number of pairs; of several checkpoints the smallest, at which chance is largest.
     ``note``: The beginning of the note below the figure, which goes on with what is measured.
+    ``count``: For shared neighbours, the number of pairs; of several checkpoints the smallest, at which chance is
+        largest.
+    ``better``: Whether to mark the highest point of each line as the best.
     """
     # For each measure: the title, the label of the y axis, and the end of the note.
     title, y_label, about = {
@@ -177,7 +192,8 @@ def _figure(
                       "Share of vectors that are among the neighbours of none of the other language's vectors."),
     }[measure]  # fmt: skip
     title = f"{title}, {languages[0]}-{languages[1]}"
-    return Lines(kind="layers", title=title, y_label=y_label, series=lines, note=f"{note} {about}".strip())
+    note = f"{note} {about}".strip()
+    return Lines(kind="layers", title=title, y_label=y_label, series=lines, better=better, note=note)
 
 
 def _series(label: str, layers: Sequence[int], values: Sequence[float]) -> LineSeries:

@@ -82,18 +82,18 @@ def checkpoint_alignment_score(
     model, tokenizer = load_encoder(str(folder), device=options.device)
     table = input_embeddings(model).weight.detach()
     offsets = _language_vectors(Path(folder) / OBJECTIVES, options.language_ids)
-    trained = trained_pairs(folder)
+    dictionary = trained_pairs(folder)
     if lexicon is not None:
-        return _lexicon_score(table, tokenizer, lexicon, offsets, trained, options)
+        return _lexicon_score(table, tokenizer, lexicon, offsets, dictionary, options)
     size, left_out = _size_of_copy(folder, vocabulary, copied_from, tokenizer)
     if options.include_special:
         left_out -= set(tokenizer.all_special_ids)
     total = alignment_score(table, copied_from=size, exclude=left_out, subset=options.subset, offsets=offsets)
-    if trained is None:
+    if dictionary is None:
         return CheckpointScore(total)
-    # An entry of the dictionary is a pair of the copied vocabulary if it consists of one piece and that piece's copy.
+    # A pair of the dictionary belongs to the copied vocabulary if it consists of one piece and that piece's copy.
     seen = set()
-    for source, target in trained:
+    for source, target in dictionary:
         if len(source) == len(target) == 1 and target[0] == source[0] + size:
             seen.add(source[0])
     return _by_training(total, seen)
@@ -146,10 +146,13 @@ def _lexicon_score(
     tokenizer: PreTrainedTokenizerBase,
     lexicon: Dataset,
     offsets: tuple[Tensor, Tensor] | None,
-    trained: set[tuple[PieceIds, PieceIds]] | None,
+    dictionary: set[tuple[PieceIds, PieceIds]] | None,
     options: ScoreOptions,
 ) -> CheckpointScore:
-    """Score the entries of a lexicon; the embedding of a word is the mean of its pieces' embeddings."""
+    """Score the words of a lexicon; the embedding of a word is the mean of its pieces' embeddings.
+
+    ``dictionary``: The pairs that training has seen, to score their source words separately.
+    """
     pieces = lexicon_pairs(lexicon, tokenizer, single=options.single)
     pairs = [(tuple(source), tuple(target)) for source, target in pieces]
     if not pairs:
@@ -164,11 +167,10 @@ def _lexicon_score(
     entries = torch.cat([mean_pieces(table, list(source_rows)), mean_pieces(table, list(target_rows))])
     gold = torch.tensor([[source_rows[source], target_rows[target]] for source, target in pairs])
     total = alignment_score(entries, pairs=gold, subset=options.subset, offsets=offsets)
-    if trained is None:
+    if dictionary is None:
         return CheckpointScore(total)
-    return _by_training(
-        total, {source_rows[source] for source, target in pairs if (source, target) in trained}
-    )
+    seen = {source_rows[source] for source, target in pairs if (source, target) in dictionary}
+    return _by_training(total, seen)
 
 
 def _by_training(total: EmbeddingScore, seen: set[int]) -> CheckpointScore:

@@ -17,17 +17,17 @@ def linear_cka(first: Tensor, second: Tensor, *, debiased: bool = True) -> float
     .. math:: \mathrm{CKA} = \frac{\mathrm{HSIC}(K, L)}{\sqrt{\mathrm{HSIC}(K, K)\,\mathrm{HSIC}(L, L)}},\quad
         K = XX^\top,\ L = YY^\top
 
-    With :math:`\mathrm{HSIC}_0(K, L) = \|\bar X^\top \bar Y\|_F^2` it lies in [0, 1], but grows with hidden size over
-    rows: unrelated Gaussian vectors have about :math:`h / (n + h)`. The debiased one has 0 there on average (and may
-    fall below):
+    HSIC is one of two estimates. Kornblith's, with the centred :math:`\bar X` and :math:`\bar Y`, is
+    :math:`\mathrm{HSIC}_0(K, L) = \|\bar X^\top \bar Y\|_F^2`. With it CKA lies in [0, 1], but grows with hidden size
+    over rows: unrelated Gaussian vectors have about :math:`h / (n + h)`. With the ``debiased`` estimate they have 0 on
+    average, and may fall below:
 
     .. math:: \mathrm{HSIC}_1 = \mathrm{tr}(\tilde K \tilde L)
         + \frac{(1^\top \tilde K 1)(1^\top \tilde L 1)}{(n-1)(n-2)} - \frac{2}{n-2} 1^\top \tilde K \tilde L 1
 
     where the diagonals of :math:`\tilde K, \tilde L` are 0. Neither n × n matrix is ever made.
 
-    **Shape**: (n, hidden), where the hidden sizes may differ and n is at least 4. ``debiased`` uses HSIC₁ instead of
-    HSIC₀.
+    **Shape**: (n, hidden), where the hidden sizes may differ and n is at least 4.
 
     Returns:
         The alignment; not a number where one side does not vary.
@@ -36,7 +36,8 @@ def linear_cka(first: Tensor, second: Tensor, *, debiased: bool = True) -> float
     (the debiased estimator); Nguyen et al. 2021.
     """
     _same_rows(first, second, least=4)
-    x, y = (side.double() - side.double().mean(0) for side in (first, second))  # centred
+    # HSIC₀ needs centred vectors. HSIC₁ is the same without, but loses fewer digits with them.
+    x, y = (side.double() - side.double().mean(0) for side in (first, second))
     hsic_xy = _hsic(x, y, debiased=debiased)
     hsic_xx, hsic_yy = _hsic(x, x, debiased=debiased), _hsic(y, y, debiased=debiased)
     scale = (hsic_xx.clamp(min=0) * hsic_yy.clamp(min=0)).sqrt()  # an estimate can fall a little below 0
@@ -70,9 +71,9 @@ def retrieval(first: Tensor, second: Tensor) -> tuple[float, float]:
     """
     _same_rows(first, second, least=1)
     partners = torch.arange(len(first))
-    forward, backward = nearest_numbers(first, second)
-    found_forward = 100.0 * float((forward == partners).double().mean())
-    found_backward = 100.0 * float((backward == partners).double().mean())
+    nearest_second, nearest_first = nearest_numbers(first, second)
+    found_forward = 100.0 * float((nearest_second == partners).double().mean())
+    found_backward = 100.0 * float((nearest_first == partners).double().mean())
     return found_forward, found_backward
 
 

@@ -153,10 +153,10 @@ def _tested(
             "split": options.split,
         }
     )
-    done = read_json(folder / _TESTED)
-    if done is not None and done["key"] == key:
+    earlier = read_json(folder / _TESTED)
+    if earlier is not None and earlier["key"] == key:
         report.note(f"{folder}: already done")
-        rows = [Result.model_validate(row) for row in done["rows"]]
+        rows = [Result.model_validate(row) for row in earlier["rows"]]
     else:
         tuned = tuning.run()
         measuring = EvaluateOptions(out=folder / _MEASURED)

@@ -53,14 +53,18 @@ def word_vectors(
     for start in range(0, len(sentences), _WINDOW):
         window, wanted_words = list(sentences[start : start + _WINDOW]), words[start : start + _WINDOW]
         states = layer_states(model, tokenizer, window, layers=list(vectors))
-        for number, (layer, states_of_layer) in enumerate(states.items()):
-            # A table with a row for each known word of the window; its rows are the same words at every layer.
+        # The rows of the wanted words in the table of a layer, the same at every layer.
+        rows: Tensor | None = None
+        for layer, states_of_layer in states.items():
+            # A table with a row for each known word of the window.
             means, known = word_states(states_of_layer, window)
-            if number == 0:
-                rows_of_words.append(_rows_of_words(known, means.offsets[:-1].tolist(), wanted_words))
+            if rows is None:
+                first_rows = means.offsets[:-1].tolist()
+                rows = _rows_of_words(known, first_rows, wanted_words)
+                rows_of_words.append(rows)
             table = means.table.float().cpu()
             table = torch.nn.functional.pad(table, (0, 0, 0, 1))  # one more row at the end: _ZERO_ROW
-            vectors[layer].append(table[rows_of_words[-1]])
+            vectors[layer].append(table[rows])
         if progress is not None:
             progress(min(start + _WINDOW, len(sentences)), len(sentences))
     is_known = torch.cat(rows_of_words) != _ZERO_ROW
@@ -72,13 +76,15 @@ def _rows_of_words(
 ) -> Tensor:
     """Find the row of each wanted word in the table of a window; ``_ZERO_ROW`` for words without a known piece.
 
-    ``known``: The known words of each sentence, as Pieces with one entry a word, whose ``words`` are the numbers of
-        these words.
+    With the known words 0 and 2 in the first sentence, 0 and 1 in the second one, the table has 4 rows; word 1 of the
+    second sentence is row 3.
+
+    ``known``: The known words of each sentence: ``words`` has their numbers.
     ``first_rows``: The row of the first known word of each sentence.
     """
     rows: list[int] = []
-    for pieces, first_row, wanted in zip(known, first_rows, wanted_words, strict=True):
-        row_of = {word: first_row + place for place, word in enumerate(pieces.words)}
+    for known_words, first_row, wanted in zip(known, first_rows, wanted_words, strict=True):
+        row_of = {word: first_row + place for place, word in enumerate(known_words.words)}
         rows += [row_of.get(word, _ZERO_ROW) for word in wanted]
     return torch.tensor(rows, dtype=torch.long)
 

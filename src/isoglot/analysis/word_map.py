@@ -160,7 +160,7 @@ def contextual_vectors(
         if not any(still_wanted):
             break
     source, target = linked_vectors(model, tokenizer, words, links, layers=[layer])
-    numbers = torch.tensor(pair_of_link)
+    numbers = torch.tensor(pair_of_link, dtype=torch.long)
     times = torch.bincount(numbers, minlength=len(pairs))
     if len(source[layer]) != len(pair_of_link) or not bool((times > 0).all()):
         # The pair to name: one that is not linked, else one without a piece, else the first.

@@ -169,10 +169,10 @@ class DenoisingWordAlignment(Loss):
         length = side_ids.shape[1]
         if self.queries == "all_aligned":
             # A coin for each link says which of its two tokens asks; the other one is the answer.
-            rows, source, target = links.tensors()
-            source_asks = self._draw(input_ids, side_ids, rows, source, target) < 0.5
-            positions = torch.where(source_asks, source, target)
-            answers = torch.where(source_asks, target, source)
+            rows, first, second = links.tensors()
+            first_asks = self._draw(input_ids, side_ids, rows, first, second) < 0.5
+            positions = torch.where(first_asks, first, second)
+            answers = torch.where(first_asks, second, first)
             return Questions(rows, positions, answers)
 
         masked = _needed("labels", labels, self.queries) != IGNORED

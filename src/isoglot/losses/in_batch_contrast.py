@@ -15,7 +15,7 @@ class InBatchContrast(Loss):
     """Symmetric InfoNCE of each sentence with its translation, the other pairs of all ranks as negatives.
 
     Equation: ``L = (1/n) Σ_i ½ [CE(q_i Kᵀ / τ, i) + CE(k_i Qᵀ / τ, i)]``, with q and k the vectors divided by their
-    length
+    length, i one of the n pairs of this rank, Q and K the vectors of all ranks
 
     Args:
         temperature: τ.

@@ -93,8 +93,12 @@ class KeyQueueContrast(Loss):
             generator=generator_for(self.seed, "projection"),
         )
         size = self.hidden_size if self.projection == "none" else self.projection_size
-        # From here on `projection` is the module and no longer the option: its weights are named `projection.*` in
-        # checkpoints. Code reads it as `head`. The end of this file removes the option's default, which would hide it.
+        # `projection` is the option up to here and the module after this line: in checkpoints its weights are named
+        # `projection.*`. A dataclass keeps the default of an option as an attribute of the class, which would hide a
+        # module of the same name. So
+        #
+        # 1. the end of this file deletes that attribute,
+        # 2. `head` finds the module also in a subclass that gives the option another default. Code reads `head`.
         self.projection = head  # type: ignore[assignment]
         self.momentum_projection: MomentumCopy[ProjectionHead] = MomentumCopy(head, self.momentum)
         self.queue = KeyQueue(self.queue_size, size, generator=generator_for(self.seed, "queue"))
@@ -102,7 +106,7 @@ class KeyQueueContrast(Loss):
     @property
     def head(self) -> ProjectionHead:
         """The projection of the query, whose momentum copy projects the key."""
-        # `_modules`, because `self.projection` is the option in a subclass that gives the option another default.
+        # 2 in `__post_init__`.
         return cast(ProjectionHead, self._modules["projection"])
 
     def measure(self, queries: Tensor, keys: Tensor, source_ids: Tensor | None = None) -> LossOutput:
@@ -161,6 +165,5 @@ class KeyQueueContrast(Loss):
         self.queue.enqueue(gathered, None if source_ids is None else gather_rows(source_ids))
 
 
-# A dataclass keeps the option's default, "mlp", as an attribute of the class. Attributes of the class come before
-# modules, so the default would hide the module of that name (see `__post_init__`).
+# 1 in `__post_init__`.
 del KeyQueueContrast.projection

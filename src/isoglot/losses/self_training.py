@@ -74,10 +74,9 @@ class SelfTraining(Loss):
 
     def __post_init__(self) -> None:
         self.settle()
-        # `_threshold` is the number in use.
+        # `_threshold` is the number in use. The option has it too with `dot`. With `cosine` the option stays None:
+        # `check_options` refuses a number there, and the recipe of a run is written from its options and read again.
         if self.compare == "cosine":
-            # The option stays None: with 0.4 written in, `check_options` would refuse these options when they are used
-            # again.
             self._threshold = _COSINE_THRESHOLD
         else:
             self._threshold = _DOT_THRESHOLD if self.threshold is None else self.threshold
@@ -201,7 +200,8 @@ def link_matrix(link_ids: Tensor, query_mask: Tensor, key_mask: Tensor) -> Tenso
 def _log_mass(mass: Tensor, scores: Tensor, links: Tensor, mask: Tensor, linked: Tensor) -> Tensor:
     """The logarithm of the mass of each ``linked`` piece, the probability of all its links: (linked pieces,).
 
-    Where the mass is too small for a float, its logarithm still follows from the scores.
+    Where the mass is too small for a float, its logarithm still follows from the scores. Elsewhere both ways give the
+    same but for rounding.
 
     **Shape**: mass and linked (batch, pieces); the others (batch, pieces, length of the other side).
     """

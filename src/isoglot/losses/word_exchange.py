@@ -46,10 +46,10 @@ class WordExchange(Loss):
             ``literal``: dense, GELU, linear, tied decoder without bias, a copy of the head of a
             :class:`~isoglot.objectives.masked_lm.MaskedLMObjective` with ``head: literal``. With either, this
             prediction starts with the weights of the multilingual prediction (Eq. 3-4).
-        share_linear: share a layer with the multilingual prediction instead of copying the layer; the paper writes both
-            with one symbol. With ``head: literal`` the layer is ``linear``, that of a
-            :class:`~isoglot.objectives.masked_lm.MaskedLMObjective` with ``head: literal`` if the run has one; with
-            ``head: bert`` it is the LayerNorm of the model's own head.
+        share_linear: share the layer behind the GELU with the multilingual prediction instead of copying it; the paper
+            has one symbol in the equations of both. With ``head: literal`` the layer is ``linear``, shared with a
+            :class:`~isoglot.objectives.masked_lm.MaskedLMObjective` of ``head: literal`` if the run has one. With
+            ``head: bert`` it is the LayerNorm, shared with the model's own head.
         init: ``identity`` starts ``W₂`` as the identity, so that training begins with the plain swap ``H'``;
             ``normal`` as any BERT layer.
 
@@ -179,8 +179,8 @@ def exchange(
     zeros = flat_hidden.new_zeros(flat_positions.numel(), flat_hidden.size(1))
     states = zeros.index_add(0, result_row, flat_hidden[origins])
     if many == "mean":
-        links_of_row = torch.bincount(result_row, minlength=flat_positions.numel()).clamp(min=1)
-        states = states / links_of_row.unsqueeze(1).to(states.dtype)
+        link_counts = torch.bincount(result_row, minlength=flat_positions.numel()).clamp(min=1)  # by row
+        states = states / link_counts.unsqueeze(1).to(states.dtype)
     return states, flat_positions
 
 
@@ -200,8 +200,9 @@ def _swaps(links: Tensor, masked: Tensor, *, one_to_one: bool) -> tuple[Tensor, 
     cells = torch.unique(source * masked.numel() + target)
     source, target = cells // masked.numel(), cells % masked.numel()
     if one_to_one:
-        links_of = torch.bincount(torch.cat([source, target]), minlength=masked.numel())
-        single = (links_of[source] == 1) & (links_of[target] == 1)
+        ends = torch.cat([source, target])
+        link_counts = torch.bincount(ends, minlength=masked.numel())  # by flat position
+        single = (link_counts[source] == 1) & (link_counts[target] == 1)
         source, target = source[single], target[single]
     # A is symmetric: the source is predicted from the target, and the target from the source.
     receivers, origins = torch.cat([source, target]), torch.cat([target, source])

@@ -9,8 +9,9 @@ Read ``encodings.py`` first: the encoder's outputs for a batch, computed when th
   ``encoder_half.py`` takes the encoder of an encoder-decoder, ``packed_encoder.py`` runs a packed file, ``adapter.py``
   has the adapters of peft, ``model_folder.py`` saves a model object for functions that read folders.
 - Word links: ``extraction.py``, ``sinkhorn.py``, ``self_labelling.py``, ``pointer.py``, ``text_path.py``.
+- Vectors: ``pool`` in ``contrast.py`` makes one of each sentence, ``word_vectors.py`` one of each word.
 - Losses and their parts: ``contrast.py``, ``momentum.py``, ``vocabulary_loss.py``, ``shared_table.py``,
-  ``word_vectors.py``, ``hashed_noise.py``.
+  ``hashed_noise.py``.
 - Nearest neighbours: ``neighbours.py`` on one machine, ``large_search.py`` beyond it.
 - Housekeeping of the process: ``isolation.py`` restores a caller's settings, ``finite.py`` refuses NaN,
   ``devices.py`` reads names of devices, ``allocator.py`` keeps the memory of long runs small.

@@ -120,17 +120,20 @@ def load_plain_state(model: PreTrainedModel, state: dict[str, Tensor], folder: P
     # Everything outside of adapted layers comes from the state.
     adapted_layers = tuple(f"{name}." for name in _adapted(model))
     outside = {name: value for name, value in state.items() if not name.startswith(adapted_layers)}
-    read_outside = model.load_state_dict(outside, strict=False)
-    missing = [name for name in read_outside.missing_keys if not name.startswith(adapted_layers)]
+    report_outside = model.load_state_dict(outside, strict=False)
+    missing = [name for name in report_outside.missing_keys if not name.startswith(adapted_layers)]
 
     # The adapter comes from its own file.
     if not (folder / WEIGHTS).is_file():
         raise FileNotFoundError(f"no {folder / WEIGHTS}")
     adapter = {name.removeprefix(_PREFIX): value for name, value in load_file(folder / WEIGHTS).items()}
-    read: Any = set_peft_model_state_dict(model, adapter, adapter_name=_name(model))
-    needed = {name for name in model.state_dict() if name.startswith(adapted_layers) and not _is_plain(name)}
-    missing += sorted(needed & set(read.missing_keys))
-    unknown = [*read_outside.unexpected_keys, *read.unexpected_keys]
+    report: Any = set_peft_model_state_dict(model, adapter, adapter_name=_name(model))
+    # peft reports every tensor of the model that the file does not have, the plain ones too.
+    in_adapter = {
+        name for name in model.state_dict() if name.startswith(adapted_layers) and not _is_plain(name)
+    }
+    missing += sorted(in_adapter & set(report.missing_keys))
+    unknown = [*report_outside.unexpected_keys, *report.unexpected_keys]
     if missing or unknown:
         raise RuntimeError(f"the adapter lacks {missing[:3]}, and has no place for {unknown[:3]}")
 

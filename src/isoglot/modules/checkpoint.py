@@ -283,17 +283,19 @@ def _part(model: PreTrainedModel, name: str) -> Literal["encoder", "pooler", "he
     3. A model with head: the encoder, if the name has the prefix, or is one of the encoder and not of the head.
     """
     prefix = f"{model.base_model_prefix}."
-    first_part = name.removeprefix(prefix).split(".")[0]
-    if first_part.startswith("pooler"):  # 1
+    first_name = name.removeprefix(prefix).split(".")[0]
+    if first_name.startswith("pooler"):  # 1
         return "pooler"
-    of_encoder = _first_parts(model.base_model)
+    names_in_encoder = _first_names(model.base_model)
     if model.base_model is model:  # 2
-        return "encoder" if first_part in of_encoder else "head"
-    if name.startswith(prefix) or first_part in of_encoder - _first_parts(model):  # 3
+        return "encoder" if first_name in names_in_encoder else "head"
+    # 3. Without the prefix, a name that both have is the head's.
+    names_in_encoder_alone = names_in_encoder - _first_names(model)
+    if name.startswith(prefix) or first_name in names_in_encoder_alone:
         return "encoder"
     return "head"
 
 
-def _first_parts(module: nn.Module) -> set[str]:
-    """The names of a module's tensors up to the first dot."""
+def _first_names(module: nn.Module) -> set[str]:
+    """The names of a module's tensors up to the first dot: ``encoder`` of ``encoder.layer.0.output.dense.weight``."""
     return {name.split(".")[0] for name in module.state_dict()}

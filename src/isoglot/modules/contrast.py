@@ -120,11 +120,11 @@ def in_batch_loss(
         queries, keys = queries.float(), keys.float()
         own = slice(start, start + count)
         answers = torch.arange(start, start + count, device=queries.device)
-        forward = queries[own] @ keys.T / temperature
-        backward = keys[own] @ queries.T / temperature
-        losses = nn.functional.cross_entropy(forward, answers, reduction="none")
-        losses = losses + nn.functional.cross_entropy(backward, answers, reduction="none")
-        scores = forward.detach()
+        scores_of_queries = queries[own] @ keys.T / temperature
+        scores_of_keys = keys[own] @ queries.T / temperature
+        losses = nn.functional.cross_entropy(scores_of_queries, answers, reduction="none")
+        losses = losses + nn.functional.cross_entropy(scores_of_keys, answers, reduction="none")
+        scores = scores_of_queries.detach()
         return losses / 2, (scores.gather(1, answers[:, None]) >= scores).all(1)
 
 

@@ -21,6 +21,9 @@ from isoglot.modules.shared_table import SharedTable
 class Encodings:
     """Lazily computed hidden states of one batch.
 
+    :meth:`last` and :meth:`hidden` give states with gradient, of the last layer or of any other. :meth:`layer` gives
+    states without gradient, masked or unmasked, and runs the encoder up to the layer alone.
+
     Args:
         model: the encoder with its masked-LM head (``AutoModelForMaskedLM``); only its base model is run
             here.
@@ -29,7 +32,7 @@ class Encodings:
             view with two inputs prefixes them with its side (``query_input_ids``). ``original_ids`` are the
             unmasked ids.
         language_embeddings: table added to the input embeddings where the view has ``language_ids``.
-        top: the highest layer that will be read with gradient, where the layers above need not be run.
+        top: the highest layer that will be read with gradient; the layers above it are not run. By default the last.
 
     Attributes:
         forwards: how many encoder forwards were run, full and partial, for tests and logs.
@@ -130,10 +133,12 @@ class Encodings:
     def _encode(self, view: str, side: str | None, layer: int) -> dict[int, Tensor]:
         """Run the view's forward; return the states of ``layer`` and of further layers that cost nothing."""
         self.forwards += 1
+        # The forward of a lower layer goes on to `top`, whose states are read too: one forward serves both.
         top = max(layer, self.top)
         layers: tuple[int, ...] = (layer, top)
-        # With gradient, the graph keeps the inputs of all layers anyway, so later readers get them without a forward.
-        # Not if only the last states of a compiled encoder are read: hooks would make it run uncompiled.
+        # With gradient, the graph keeps the inputs of all layers anyway, so all are kept for later readers. But hooks
+        # read inner layers, and with hooks a compiled encoder runs uncompiled. So of a compiled encoder whose last
+        # states are asked for, only these are kept.
         only_last = layer == top == num_layers(self.model)
         keep_all = torch.is_grad_enabled() and not (only_last and is_compiled(self.model))
         if keep_all and layer_modules(self.model) is not None:

@@ -205,9 +205,9 @@ def entmax15(scores: Tensor, *, dim: int = -1, mask: Tensor | None = None) -> Te
 
     .. math:: p_i = \left[\tfrac{x_i}{2} - \tau\right]_+^2, \qquad \sum_i p_i = 1
 
-    For a support of the k largest of the values x_i / 2, with mean μ and summed squared deviation s, the root is
-    :math:`\tau = \mu - \sqrt{(1 - s)/k}`; the support is the largest k for which τ does not exceed the k-th of these
-    values.
+    The k largest of the values x_i / 2 have a mean μ and a summed squared deviation s. If they alone have a probability
+    above 0, the root τ is :math:`\tau_k = \mu - \sqrt{(1 - s)/k}`. The largest k counts for which :math:`\tau_k` does
+    not exceed the k-th value.
 
     ``mask``: real entries, of the shape of ``scores``; the others get 0. A slice without a real entry is all
     0.
@@ -226,12 +226,13 @@ def entmax15(scores: Tensor, *, dim: int = -1, mask: Tensor | None = None) -> Te
     shape[dim] = size
     k = torch.arange(1, size + 1, device=half.device, dtype=half.dtype).view(shape)
     mean = ordered.cumsum(dim) / k
-    deviation = k * ((ordered**2).cumsum(dim) / k - mean**2)
-    tau = mean - ((1.0 - deviation) / k).clamp(min=0.0).sqrt()
-    support = (tau <= ordered).sum(dim, keepdim=True)
-    root = tau.gather(dim, support - 1)
-    # Rounding can leave the root a little below an entry outside the support: those are 0, not 1e-7.
-    outside = (half < ordered.gather(dim, support - 1)) | (half <= -1.0)
+    squared_deviation = k * ((ordered**2).cumsum(dim) / k - mean**2)
+    root_for_k = mean - ((1.0 - squared_deviation) / k).clamp(min=0.0).sqrt()
+    # It holds for 1, 2, ... up to the k that counts, so the number of times that it holds is this k, at index k − 1.
+    index = (root_for_k <= ordered).sum(dim, keepdim=True) - 1
+    root, kth_value = root_for_k.gather(dim, index), ordered.gather(dim, index)
+    # Rounding can leave the root a little below a value that is not among the k largest: it gets 0, not 1e-7.
+    outside = (half < kth_value) | (half <= -1.0)
     probabilities = ((half - root).clamp(min=0.0) ** 2).masked_fill(outside, 0.0)
     return probabilities if mask is None else probabilities.masked_fill(~mask, 0.0)
 
@@ -312,7 +313,7 @@ def adjacent_probabilities(probability: Tensor, bonus: float) -> Tensor:
     around = torch.nn.functional.pad(probability, (1, 1, 1, 1))  # zeros around the matrix
     best_in_row = torch.maximum(around[:, 1:-1, :-2], around[:, 1:-1, 2:])  # of the cells left and right
     best_in_column = torch.maximum(around[:, :-2, 1:-1], around[:, 2:, 1:-1])  # of the cells above and below
-    free_rows = (1.0 - probability.sum(2, keepdim=True)).clamp(min=0.0)
-    free_columns = (1.0 - probability.sum(1, keepdim=True)).clamp(min=0.0)
-    raised = 1.0 + bonus * (best_in_row * free_columns + best_in_column * free_rows)
+    unused_of_row = (1.0 - probability.sum(2, keepdim=True)).clamp(min=0.0)  # u_i
+    unused_of_column = (1.0 - probability.sum(1, keepdim=True)).clamp(min=0.0)  # u_j
+    raised = 1.0 + bonus * (best_in_row * unused_of_column + best_in_column * unused_of_row)
     return (probability * raised).clamp(max=1.0)

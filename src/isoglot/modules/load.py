@@ -256,7 +256,7 @@ def _from_path(settings: Mapping[str, Any], kernel: str | None) -> PreTrainedMod
         raise ConfigurationError(problems)
     aliases = _ALIASES.get(config.model_type, {})
     changes = _with_floats({aliases.get(key, key): value for key, value in changes.items()}, config)
-    original_dropout = {key: getattr(config, key) for key in changes if "dropout" in key}
+    overridden_dropout = {key: getattr(config, key) for key in changes if "dropout" in key}
     for key, value in changes.items():
         try:
             setattr(config, key, value)
@@ -273,13 +273,13 @@ def _from_path(settings: Mapping[str, Any], kernel: str | None) -> PreTrainedMod
         revision=revision,
         **chosen,
     )
-    vars(model)["own_dropout"] = original_dropout
+    vars(model)["original_dropout"] = overridden_dropout
     return model
 
 
-def own_dropout(model: PreTrainedModel) -> dict[str, Any]:
+def original_dropout(model: PreTrainedModel) -> dict[str, Any]:
     """The checkpoint's original dropout rates that this training overrides, restored on export."""
-    dropout: dict[str, Any] = vars(model).get("own_dropout", {})
+    dropout: dict[str, Any] = vars(model).get("original_dropout", {})
     return dropout
 
 

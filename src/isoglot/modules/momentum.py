@@ -74,10 +74,10 @@ class KeyQueue(nn.Module):
             return
         if source_ids is None:
             source_ids = torch.full((count,), -1, dtype=torch.int64, device=keys.device)
-        slots = (self.pointer + torch.arange(count, device=self.keys.device)) % self.size
-        # Index assignment with repeated slots has no defined order, so keys that would be overwritten at once are
-        # left out.
+        rows = (self.pointer + torch.arange(count, device=self.keys.device)) % self.size
+        # Index assignment with repeated rows has no defined order, so keys that would be overwritten at once are left
+        # out.
         newest = slice(max(0, count - self.size), None)
-        self.keys[slots[newest]] = keys[newest].to(self.keys)
-        self.source_ids[slots[newest]] = source_ids[newest].to(self.source_ids)
+        self.keys[rows[newest]] = keys[newest].to(self.keys)
+        self.source_ids[rows[newest]] = source_ids[newest].to(self.source_ids)
         self.pointer.copy_((self.pointer + count) % self.size)

@@ -83,7 +83,10 @@ def similarity_blocks(
 
 
 def compared(cosine: Tensor, query_mean: Tensor, key_mean: Tensor, *, similarity: str) -> Tensor:
-    """Compute a similarity from cosines and the neighbour means of both sides; ``cosine`` does not read the means."""
+    """Compute a similarity from cosines and the neighbour means of both sides.
+
+    With ``similarity="cosine"`` the cosines are returned unchanged, and the means are not read.
+    """
     if similarity == "csls":
         return 2 * cosine - query_mean - key_mean
     if similarity == "margin":

@@ -119,17 +119,18 @@ class _Rows(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *outer: Tensor | None) -> tuple[Tensor | None, ...]:
-        total, rows = outer
-        if rows is not None:
+        # The gradient of the tail, the sum of the later readers' gradients; and that of the looked-up rows.
+        total, of_rows = outer
+        if of_rows is not None:
             if total is None:
-                total = torch.zeros(ctx.shape, dtype=_sum_dtype(ctx.dtype), device=rows.device)
-            total, rows = total.contiguous(), rows.to(total.dtype)
+                total = torch.zeros(ctx.shape, dtype=_sum_dtype(ctx.dtype), device=of_rows.device)
+            total, of_rows = total.contiguous(), of_rows.to(total.dtype)
             if ctx.padding is not None:
-                rows = rows.masked_fill((ctx.ids == ctx.padding)[:, None], 0.0)
+                of_rows = of_rows.masked_fill((ctx.ids == ctx.padding)[:, None], 0.0)
             if total.device.type == "cpu":
-                total.index_add_(0, ctx.ids, rows)
+                total.index_add_(0, ctx.ids, of_rows)
             else:  # sorts first; on a GPU index_add_ adds rows of one id in no fixed order
-                total.index_put_((ctx.ids,), rows, accumulate=True)
+                total.index_put_((ctx.ids,), of_rows, accumulate=True)
         return None if total is None else total.to(ctx.dtype), None, None, None
 
 
@@ -150,6 +151,7 @@ class _Product(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *outer: Tensor | None) -> tuple[Tensor | None, ...]:
+        # The gradient of the tail; and the factors, which a reader returns as gradients of its slots.
         total, left, right, scale = outer
         if left is not None and right is not None and scale is not None:
             total = add_product(total, left, right, scale=scale, dtype=_sum_dtype(ctx.dtype))

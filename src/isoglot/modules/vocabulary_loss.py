@@ -15,10 +15,12 @@ from isoglot.modules.shared_table import SharedTable, add_product
 _LOGITS = {"cpu": 1 << 25, "cuda": 1 << 28}
 """How many logits to hold at a time: 128 MB of fp32 on a CPU, 1 GB on a GPU."""
 _FORM_BY_SLOTS = {0: None, 1: "weight", 3: "delta"}
-"""The form in which W's gradient is wanted, by the number of slots for it (``shared_table.py`` says what a slot is).
+"""The gradient that is computed for W, by the number of slots for it (``shared_table.py`` says what a slot is).
 
-None: W is not trained. ``weight``: the whole gradient, (V, h). ``delta``: one of its factors, the gradient of the
-logits, (N, V); the slots are for both factors and a scale.
+- No slot: W is not trained, and none is computed.
+- One slot: the whole gradient, ``weight`` (V, h).
+- Three slots, for two factors of the gradient and a scale: ``delta``, the gradient of the logits (N, V), is computed.
+  The other factor is the states.
 """
 
 

@@ -45,19 +45,22 @@ def word_index(word_ids: Tensor, input_ids: Tensor) -> WordIndex:
     words = max(1, words_of_longest)  # the width of the results
     in_word = word_ids >= 0
     # Every position is scattered to some word: those outside words to word 0, with a value that changes nothing.
-    slot = word_ids.clamp(min=0)
+    word_of_position = word_ids.clamp(min=0)
     position = torch.arange(length, device=word_ids.device).expand(batch, length)
     first = position.new_full((batch, words), length).scatter_reduce(
-        1, slot, torch.where(in_word, position, length), "amin"
+        1, word_of_position, torch.where(in_word, position, length), "amin"
     )
     last = position.new_full((batch, words), -1).scatter_reduce(
-        1, slot, torch.where(in_word, position, -1), "amax"
+        1, word_of_position, torch.where(in_word, position, -1), "amax"
     )
     # Polynomial hash, Σ (id + 1) · base^k over the k-th pieces of a word: order matters, and no loop over words.
-    place_in_word = (position - first.gather(1, slot)).clamp(min=0)
-    powers = torch.tensor([pow(_HASH_BASE, k, _HASH_MODULUS) for k in range(length)], device=word_ids.device)
+    place_in_word = (position - first.gather(1, word_of_position)).clamp(min=0)
+    # Of an empty list, `torch.tensor` would make floats.
+    powers = position.new_tensor([pow(_HASH_BASE, k, _HASH_MODULUS) for k in range(length)])
     summands = ((input_ids + 1) * powers[place_in_word]) % _HASH_MODULUS
-    sums = position.new_zeros((batch, words)).scatter_add(1, slot, torch.where(in_word, summands, 0))
+    sums = position.new_zeros((batch, words)).scatter_add(
+        1, word_of_position, torch.where(in_word, summands, 0)
+    )
     return WordIndex(word_ids, first, last, sums % _HASH_MODULUS)
 
 
@@ -73,12 +76,14 @@ def pool_words(hidden: Tensor, index: WordIndex, *, pooling: WordPooling) -> Ten
         position = (index.last if pooling == "last" else index.first).clamp(min=0, max=hidden.size(1) - 1)
         return hidden.gather(1, position.unsqueeze(-1).expand(-1, -1, size))
     in_word = index.of_piece >= 0
-    slot = index.of_piece.clamp(min=0)
+    # As in `word_index`: positions outside words are scattered to word 0, and add nothing.
+    word_of_position = index.of_piece.clamp(min=0)
     words = index.last.size(1)
+    summands = hidden * in_word.unsqueeze(-1).to(hidden.dtype)
     total = hidden.new_zeros((hidden.size(0), words, size)).scatter_add(
-        1, slot.unsqueeze(-1).expand(-1, -1, size), hidden * in_word.unsqueeze(-1).to(hidden.dtype)
+        1, word_of_position.unsqueeze(-1).expand(-1, -1, size), summands
     )
-    pieces = slot.new_zeros((hidden.size(0), words)).scatter_add(1, slot, in_word.long())
+    pieces = index.last.new_zeros((hidden.size(0), words)).scatter_add(1, word_of_position, in_word.long())
     return total / pieces.clamp(min=1).unsqueeze(-1).to(hidden.dtype)
 
 
@@ -114,10 +119,13 @@ def word_links(
     if one_to_one and found.numel():
         single = torch.ones(found.size(0), dtype=torch.bool, device=found.device)
         for column in (1, 2):
-            # One number for each word of the batch; its count is the number of the word's links.
-            word = found[:, 0] * (found[:, column].max() + 1) + found[:, column]
-            _, number, links_of_word = torch.unique(word, return_inverse=True, return_counts=True)
-            single &= links_of_word[number] == 1
+            # A word of the batch is a batch row and a word of that row; one number for both, so that `unique` counts
+            # how many links have the word.
+            words_of_row = found[:, column].max() + 1
+            word_number = found[:, 0] * words_of_row + found[:, column]
+            _, index, link_counts = torch.unique(word_number, return_inverse=True, return_counts=True)
+            links_of_word = link_counts[index]  # for each link
+            single &= links_of_word == 1
         found = found[single]
     if drop_identical and found.numel():
         row, query_word, key_word = found.unbind(dim=1)

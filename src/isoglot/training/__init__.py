@@ -8,6 +8,9 @@ position of a run, from the seed alone, so a resumed run replays nothing. ``part
 own learning rates, ``callbacks.py`` acts once a step, ``checkpoints.py`` writes checkpoints aside and chooses the one
 to resume from, ``export.py`` writes the encoder for other programs.
 
+Languages are not sampled here: their shares in a stream are chosen when it is prepared (``sampling_exponent``,
+``isoglot.corpus.shards``).
+
 The words of this room:
 
 - *position*: a number from 0 on that counts through a run. At each position the mixture has an *example* of every
@@ -16,7 +19,7 @@ The words of this room:
 - *window*: a range of positions inside which examples are sorted by length; the option ``bucket`` is its size.
 - *step*: one update of the weights, after one forward pass or several (*micro-batches*; ``accumulation`` is their
   number). Its *batches* are the micro-batches of all ranks.
-- *items* of an objective: what its loss is a mean over: masked pieces, pairs, links.
+- *items* of an objective: what its loss is a mean over: masked pieces, pairs, links. A *count* is a number of items.
 - *plan*: the values on which the order of the batches depends (their *fingerprint*), saved with each checkpoint.
 - *parts*: embeddings, encoder, head and objectives, each with a learning rate of its own.
 - *gathered*: put together from the shards of all ranks.

@@ -34,8 +34,8 @@ class StreamCost:
     An example of 10 pieces costs 23 tokens with ``views=2`` and the usual ``specials=3``.
 
     Args:
-        views: How often all pieces of an example are encoded: a view of one side counts half, and the sum is rounded
-            up. Checkpoints hold the field, so it keeps its name.
+        views: How often all pieces of an example are encoded. A view of a whole pair and one of a single side encode
+            them 1.5 times, which is rounded up to 2. Checkpoints hold the field, so it keeps its name.
         specials: Special tokens of all views of an example together.
         limit: Pieces of the longest input that the views build, if they cut off the rest.
     """
@@ -145,11 +145,11 @@ class TokenBudgetBatches(torch.utils.data.Sampler[Sequence[int]]):
         if steps is None and mixture.length is None:
             raise ConfigurationError("steps, or a mixture with a length, is needed; write `steps: 1000`")
         if mixture.epoch_size < self.batches_per_step:
-            streams = f"stream {mixture.primary!r} has"
+            these_have = f"stream {mixture.primary!r} has"
             if mixture.concatenate:
-                streams = f"streams {', '.join(map(repr, mixture.sizes))} together have"
+                these_have = f"streams {', '.join(map(repr, mixture.sizes))} together have"
             raise ConfigurationError(
-                f"{streams} {mixture.epoch_size} examples, one optimiser step needs "
+                f"{these_have} {mixture.epoch_size} examples, one optimiser step needs "
                 f"{self.batches_per_step}: lower train.gradient_accumulation_steps"
             )
         # Entry w is the number of steps from the start of the run to the end of window w.
@@ -311,6 +311,7 @@ def _whole_steps(step_before: Step, remaining: Step, size: int) -> list[Step]:
     if len(positions) >= size:  # 1
         last_step = _halved(remaining, size)
         return [step_before, last_step] if step_before else [last_step]
+    # There is a step before them: `_cut` refuses a whole window of too few positions for a step.
     joined = range(step_before[0].start, positions.stop)
     if len(joined) >= 2 * size:  # 2
         batches = _halved([*step_before, *remaining], 2 * size)

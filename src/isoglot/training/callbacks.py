@@ -78,7 +78,7 @@ class StepHooks(TrainerCallback):
         self.meter.flush()
         idle: list[str] = []
         for name, weight in kwargs["model"].weights.items():
-            if weight and not self.meter.items.get(name):
+            if weight and not self.meter.counts.get(name):
                 idle.append(name)
         # A resumed run does not know what was trained before it was killed.
         is_resumed = self.first_step > 0
@@ -190,9 +190,9 @@ class StepMeter:
 
     def __init__(self) -> None:
         self.tokens = 0
-        # Items of each objective, from the first step to the last flush.
-        self.items: dict[str, float] = {}
-        # By the name in the log, such as `mlm/loss`: a tensor of two numbers, the sum and the items that are in it.
+        # The number of items of each objective, from the first step to the last flush.
+        self.counts: dict[str, float] = {}
+        # By the name in the log, such as `mlm/loss`: a tensor of two numbers, the sum and the number of its items.
         self._sums: dict[str, Tensor] = {}
         self._unchecked: list[_Losses] = []
         self._last_flush = time.perf_counter()
@@ -201,8 +201,8 @@ class StepMeter:
         """Add one micro-batch's outputs of :class:`~isoglot.training.model.AlignmentModel`."""
         for name, total in outputs["totals"].items():
             self._add(f"{name}/loss", total, outputs["counts"][name])
-        for name, (mean, items) in outputs["metrics"].items():
-            count = items.to(mean.device)
+        for name, (mean, number_of_items) in outputs["metrics"].items():
+            count = number_of_items.to(mean.device)
             # Without items the mean is NaN, which would spoil the sum: 0 is added.
             total = torch.where(count > 0, mean, 0.0) * count
             self._add(name, total, count)
@@ -219,8 +219,10 @@ class StepMeter:
         ready: list[_Losses] = []
         later: list[_Losses] = []
         for losses in self._unchecked:
-            is_ready = wait or losses.step < newest
-            (ready if is_ready else later).append(losses)
+            if wait or losses.step < newest:
+                ready.append(losses)
+            else:
+                later.append(losses)
         self._unchecked = later
         if not ready:
             return
@@ -262,7 +264,7 @@ class StepMeter:
                 logs[name] = total / count
             if name.endswith("/loss"):
                 objective = name.removesuffix("/loss")
-                self.items[objective] = self.items.get(objective, 0.0) + count
+                self.counts[objective] = self.counts.get(objective, 0.0) + count
         now = time.perf_counter()
         tokens = sum(rank["tokens"] for rank in of_ranks)
         logs["tokens_per_second"] = tokens / max(now - self._last_flush, 1e-9)

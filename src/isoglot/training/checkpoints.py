@@ -56,11 +56,12 @@ def _step_of(checkpoint: Path) -> int:
 
 
 def commit(name: str, output: str | Path, *, plan: Mapping[str, Any]) -> Path:
-    """List the files of a staged checkpoint, flush everything to disk and give it its name."""
+    """Complete a staged checkpoint and give it its name: ``checkpoint-200``."""
     source, target = staging(output) / name, Path(output) / name
     write_json(source / PLAN, plan)
     # A run that resumed from an earlier checkpoint may have left one of this step.
     discard(target)
+    # This also writes the list of the files, and flushes everything to disk before the rename.
     exchange(source, target)
     shutil.rmtree(staging(output), ignore_errors=True)
     return target
@@ -80,10 +81,9 @@ def prune(output: str | Path, keep: int | None, *, written: int, best: int | Non
     """
     if not keep:
         return
-    abandoned: list[Path] = []
-    current: list[Path] = []
-    for path in checkpoints_in(output):
-        (abandoned if _step_of(path) > written else current).append(path)
+    checkpoints = checkpoints_in(output)
+    abandoned = [path for path in checkpoints if _step_of(path) > written]
+    current = [path for path in checkpoints if _step_of(path) <= written]
     for path in [*abandoned, *current][:-keep]:
         if path.name != f"checkpoint-{best}":
             discard(path)

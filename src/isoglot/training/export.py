@@ -17,7 +17,7 @@ from isoglot.core.errors import TrainingError
 from isoglot.modules.adapter import own_size, plain_state, save_plain
 from isoglot.modules.checkpoint import few, left_out
 from isoglot.modules.finite import non_finite
-from isoglot.modules.load import own_dropout
+from isoglot.modules.load import original_dropout
 from isoglot.objectives.base import Objective
 from isoglot.recipe.document import dump_yaml
 from isoglot.runs.listed import whole_folder
@@ -62,7 +62,7 @@ def save_encoder(
             "[[resume=True]]"
         )
     save_plain(model, Path(folder), {**weights, **left_out(model)})  # 2
-    rates = own_dropout(model)
+    rates = original_dropout(model)
     if rates:  # 3
         config = copy.deepcopy(model.config)
         config.update(rates)

@@ -172,9 +172,12 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
             if self.bucket is not None:
                 lengths = {name: self._lengths_of(name, rows) for name, rows in rows_by_stream.items()}
                 if self.concatenate:
-                    # A position has an example of one stream, and length -1 for the others, so the largest length is
-                    # that of the example. All streams are sorted by it, so each position keeps exactly one example.
-                    lengths = dict.fromkeys(lengths, np.max([*lengths.values()], axis=0))
+                    # A position has an example of one stream, and length −1 for the others, so the largest length is
+                    # that of the example.
+                    length_of_example = np.max([*lengths.values()], axis=0)
+                    # Sorted by the same lengths, all streams come into the same order, so each position keeps exactly
+                    # one example.
+                    lengths = dict.fromkeys(lengths, length_of_example)
                 for name, rows in rows_by_stream.items():
                     # Stable: examples of one length keep the order that was drawn.
                     rows_by_stream[name] = rows[np.argsort(lengths[name], kind="stable")]

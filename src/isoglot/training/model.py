@@ -203,9 +203,9 @@ class AlignmentModel(nn.Module):
         metrics: dict[str, tuple[Tensor, Tensor]] = {}
         for name, output in outputs.items():
             for metric, mean in output.metrics.items():
-                # A metric is a mean over the items of the loss, unless the loss names another number for the metric.
-                metric_items = torch.as_tensor(output.items.get(metric, output.count))
-                metrics[f"{name}/{metric}"] = mean.detach().float(), metric_items.detach().float()
+                # A metric is a mean over as many items as the loss, unless `output.items` has another number for it.
+                count = torch.as_tensor(output.items.get(metric, output.count))
+                metrics[f"{name}/{metric}"] = mean.detach().float(), count.detach().float()
         return {
             "loss": loss,
             "totals": {name: output.total.detach().float() for name, output in outputs.items()},
@@ -295,15 +295,15 @@ class AlignmentModel(nn.Module):
             ]
             return torch.stack(means).sum()
         ranks = _world_size()
-        items: dict[str, Tensor] = {}
+        counts_of_step: dict[str, Tensor] = {}
         for name, output in outputs.items():
-            items[name] = _items_of_step(counts.get(name), output, accumulation)
+            counts_of_step[name] = _count_of_step(counts.get(name), output, accumulation)
         if self.normalisation == "joint_token":
             # Counts may be on the CPU, and parts of the model on other devices.
-            on_device = [count.float().to(weighted[name].device) for name, count in items.items()]
-            all_items = torch.stack(on_device).sum()
-            return torch.stack(list(weighted.values())).sum() * ranks / all_items.clamp(min=1)
-        shares = [weighted[name] * ranks / count.clamp(min=1) for name, count in items.items()]
+            on_device = [count.float().to(weighted[name].device) for name, count in counts_of_step.items()]
+            total_count = torch.stack(on_device).sum()
+            return torch.stack(list(weighted.values())).sum() * ranks / total_count.clamp(min=1)
+        shares = [weighted[name] * ranks / count.clamp(min=1) for name, count in counts_of_step.items()]
         return torch.stack(shares).sum()
 
 
@@ -317,10 +317,10 @@ def _highest_layer(objectives: Mapping[str, Objective]) -> int | None:
     return max(layers, default=None)
 
 
-def _items_of_step(count: Tensor | None, output: LossOutput, accumulation: int) -> Tensor:
-    """Return an objective's items in the whole optimiser step.
+def _count_of_step(count: Tensor | None, output: LossOutput, accumulation: int) -> Tensor:
+    """Return the number of an objective's items in the whole optimiser step, on the device of its loss.
 
-    If the ``count`` is not known, the step has about as many as this micro-batch on all ranks, times the number of
+    If the ``count`` is not known, it is estimated: the items of this micro-batch on all ranks, times the number of
     micro-batches.
     """
     if count is not None:

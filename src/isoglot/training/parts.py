@@ -78,9 +78,11 @@ def frozen_layers(encoder: PreTrainedModel, parts: PartsSection) -> set[int]:
     setting, layers = parts.freeze_layers, num_layers(encoder)
     if isinstance(setting, int):
         lowest = 1
-        # So many layers from below, or from above if negative.
-        numbers = range(1, setting + 1) if setting >= 0 else range(layers + 1 + setting, layers + 1)
-        frozen = set(numbers)
+        if setting >= 0:  # so many layers from below
+            first, last = 1, setting
+        else:  # from above: of 12 layers, −2 is 11 and 12
+            first, last = layers + setting + 1, layers
+        frozen = set(range(first, last + 1))
     else:
         lowest = 0  # a list may name the embeddings
         frozen = set()

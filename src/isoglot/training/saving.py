@@ -169,8 +169,8 @@ class CheckpointingTrainer(StagedTrainer):
         """
         if resume_from_checkpoint is not None and self.is_fsdp_enabled:
             checkpoints.load_weights(self.model, resume_from_checkpoint)
-        prepared: Any = super()._prepare_for_training
-        return prepared(max_steps, train_dataloader, resume_from_checkpoint)
+        prepare: Any = super()._prepare_for_training
+        return prepare(max_steps, train_dataloader, resume_from_checkpoint)
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
         """Load the weights of a checkpoint; in a run that shards, :meth:`_prepare_for_training` has loaded them."""

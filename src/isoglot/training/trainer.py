@@ -165,12 +165,13 @@ class AlignmentTrainer(CheckpointingTrainer):
         model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
         model.step = self.state.global_step
         self.meter.tokens += sum(real_tokens(batch) for batch in batch_samples)
-        # Objectives may run the encoder to count, in the precision of training.
+        # Objectives may run the encoder to count, in the precision of training. With FSDP they must not: only the
+        # forward of the whole model gathers the encoder's shards.
         with self.accelerator.autocast():
             return model.step_counts(
                 batch_samples,
                 lambda local: self.accelerator.reduce(local.to(device), "sum"),
-                ahead=not self.is_fsdp_enabled,  # its shards are gathered by the whole model's forward
+                ahead=not self.is_fsdp_enabled,
             )
 
     def _prepare_input(self, data: Any) -> Any:
