@@ -272,8 +272,8 @@ def best_pairs(
     if copies is not None:
         copy_of_source = torch.from_numpy(copies).to(forward.numbers.device)
         forward_is_copy = copy_of_source[:, None] == forward.numbers
-        every_target = torch.arange(len(backward.numbers), device=backward.numbers.device)
-        backward_is_copy = copy_of_source[backward.numbers] == every_target[:, None]
+        own_number = torch.arange(len(backward.numbers), device=backward.numbers.device)
+        backward_is_copy = copy_of_source[backward.numbers] == own_number[:, None]
 
     # 1. A proposal is a score, a source number and a target number.
     forward_scores, target_of_source = _proposals(
@@ -282,19 +282,24 @@ def best_pairs(
     backward_scores, source_of_target = _proposals(
         backward, target_means, source_means, request, is_copy=backward_is_copy
     )
-    by_sources = forward_scores, np.arange(len(target_of_source)), target_of_source
-    by_targets = backward_scores, source_of_target, np.arange(len(source_of_target))
+    every_source, every_target = np.arange(len(target_of_source)), np.arange(len(source_of_target))
 
     # 2. For `max`, see the end.
     if request.retrieval == "forward":
-        scores, sources, targets = by_sources
+        scores, sources, targets = forward_scores, every_source, target_of_source
     elif request.retrieval == "backward":
-        scores, sources, targets = by_targets
+        scores, sources, targets = backward_scores, source_of_target, every_target
     elif request.retrieval == "intersection":
-        is_mutual = source_of_target[target_of_source] == np.arange(len(target_of_source))
-        scores, sources, targets = (values[is_mutual] for values in by_sources)
+        is_mutual = source_of_target[target_of_source] == every_source
+        scores, sources, targets = (
+            forward_scores[is_mutual],
+            every_source[is_mutual],
+            target_of_source[is_mutual],
+        )
     else:
-        scores, sources, targets = map(np.concatenate, zip(by_sources, by_targets, strict=True))
+        scores = np.concatenate([forward_scores, backward_scores])
+        sources = np.concatenate([every_source, source_of_target])
+        targets = np.concatenate([target_of_source, every_target])
 
     # 4. lexsort sorts by its last key first: by score, then by source number, then by target number.
     order = np.lexsort((targets, sources, -scores))
