@@ -125,17 +125,27 @@ def in_digits(text: str) -> str:
 def _added(match: regex.Match[str]) -> str:
     """Write a number of several parts in digits: 120000000 of 1億2000万.
 
-    If a part is not smaller than the unit of the part before it, these are two numbers, and nothing changes.
+    A part that is not smaller than the unit of the part before it begins another number: 1億2000万 3万 are two numbers. A
+    number of one part stays as it is written.
     """
-    total = 0
-    smallest = None  # power of ten of the part before
+    numbers: list[list[str]] = []  # the parts of each number
+    totals: list[int] = []
+    unit_before = 0
     for part in _PART_OF_SUM.finditer(match.group()):
-        power = _east_asian_power(part[2])
-        value = int(part[1].replace(",", "")) * 10**power
-        if smallest is not None and value >= 10**smallest:
-            return str(match.group())
-        total, smallest = total + value, power
-    return f"{total}{_gap_behind(match)}"
+        unit = 10 ** _east_asian_power(part[2])
+        value = int(part[1].replace(",", "")) * unit
+        if value >= unit_before:
+            numbers.append([])
+            totals.append(0)
+        numbers[-1].append(part.group())
+        totals[-1] += value
+        unit_before = unit
+    if all(len(parts) == 1 for parts in numbers):
+        return str(match.group())
+    written = [
+        parts[0] if len(parts) == 1 else str(total) for parts, total in zip(numbers, totals, strict=True)
+    ]
+    return f"{' '.join(written)}{_gap_behind(match)}"
 
 
 def _multiplied(match: regex.Match[str]) -> str:
