@@ -125,8 +125,8 @@ def in_digits(text: str) -> str:
 def _added(match: regex.Match[str]) -> str:
     """Write a number of several parts in digits: 120000000 of 1億2000万.
 
-    A part that is not smaller than the unit of the part before it begins another number: 1億2000万 3万 are two. A number
-    of one part stays as it is written.
+    A part that is not smaller than the unit of the part before it begins another number: 1億2000万 3万 are two. A
+    number of one part stays as it is written.
     """
     numbers: list[list[str]] = []  # the parts of each number
     totals: list[int] = []
