@@ -121,6 +121,12 @@ def test_a_bad_row_is_named_and_nothing_is_written(inputs, message, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_file_whose_name_has_spaces_and_brackets_is_read(tmp_path):
+    path = tmp_path / "my [1] file.tsv"
+    path.write_text("a house\tein Haus\n")
+    assert iso.prepare(path, tmp_path / "out", languages=PAIR).rows == 1
+
+
 @pytest.mark.parametrize(
     ("inputs", "settings", "message"),
     [

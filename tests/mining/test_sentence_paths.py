@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from isoglot.mining import sentence_paths
-from isoglot.mining.sentence_paths import cheapest_groups, length_ratio, mutual_lines, usual_skip
+from isoglot.mining.sentence_paths import cheapest_groups, length_ratio, mutual_lines, skip_cost
 
 
 def unit(table: np.ndarray) -> np.ndarray:
@@ -92,7 +92,7 @@ def test_the_band_finds_the_way_of_the_whole_table(monkeypatch: pytest.MonkeyPat
     target = np.delete(np.array(joined), slice(200, 260), axis=0)  # and a long part that is not translated
     sides = runs(lines, 3), runs(target, 3)
     found = cheapest_groups(*sides, max_size=4, skip=0.4)
-    monkeypatch.setattr(sentence_paths, "_SMALL", 10**6)
+    monkeypatch.setattr(sentence_paths, "_SEARCHED_WHOLE", 10**6)
     whole = cheapest_groups(*sides, max_size=4, skip=0.4)
     assert [step[:4] for step in found] == [step[:4] for step in whole] and len(whole) > 400
     assert sum((a, b) == (2, 1) for *_, a, b, _ in whole) > 60
@@ -116,11 +116,11 @@ def test_a_skipped_line_costs_more_where_translations_are_less_alike() -> None:
                 for own, lines in ((source[i], others), (target[j], source[chosen]))
             ]
             prices.append(2 * (1 - source[i] @ target[j]) / sum(float(np.mean(own)) for own in chance))
-        found.append(usual_skip(source, target, mutual_lines(source, target)))
+        found.append(skip_cost(source, target, mutual_lines(source, target)))
         assert found[-1] == pytest.approx(0.2 + 0.75 * float(np.median(prices)), rel=1e-4)
     assert 0.2 < found[0] < found[1] < 0.8
     nothing = np.zeros((0, 16), np.float32)
-    assert usual_skip(unit(lines), nothing, mutual_lines(unit(lines), nothing)) == 0.2
+    assert skip_cost(unit(lines), nothing, mutual_lines(unit(lines), nothing)) == 0.2
 
 
 def test_length_ratio_of_languages_does_not_depend_on_missing_sentences() -> None:

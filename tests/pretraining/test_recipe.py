@@ -14,6 +14,7 @@ from refusals import refused
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.pretraining.recipe import typed_recipe
 from isoglot.recipe.document import dump_yaml
+from isoglot.recipe.sections import _portable_text
 from isoglot.recipe.source import builtin_recipes, read_document
 
 
@@ -157,6 +158,14 @@ def test_a_variable_that_leads_to_no_place_counts_by_its_value(
     assert digest(whole, SOME_DATA="/here") == digest(whole, SOME_DATA="/there")
     name = "streams.bitext.source_language=${OTHER}"
     assert digest(name, OTHER="de") != digest(name, OTHER="fr")
+
+
+def test_only_a_key_called_path_says_where_files_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTHER", "de")
+    assert _portable_text(("streams", "bitext", "path"), "${OTHER}") == "${OTHER}"
+    assert _portable_text(("streams", "bitext", "path", 1), "${OTHER}") == "${OTHER}"
+    # The stream is called `path`; its language is no path.
+    assert _portable_text(("streams", "path", "source_language"), "${OTHER}") is None
 
 
 def test_a_secret_is_refused_and_not_shown(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:

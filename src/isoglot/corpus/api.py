@@ -125,18 +125,20 @@ def _sources(
     """
     tags = split_codes(languages)
     listed: Any = [inputs] if isinstance(inputs, str | Path | Source) else inputs
-    several = isinstance(listed, list | tuple) and len(listed) > 0
-    if several and all(isinstance(source, Source) for source in listed):
+    is_filled_list = isinstance(listed, list | tuple) and len(listed) > 0
+    if is_filled_list and all(isinstance(source, Source) for source in listed):
         if tags or reading != Reading():
             raise ConfigurationError("a Source has its own languages, format and columns; set them there")
         return list(listed), ""
     if len(tags) != len(LANGUAGES[kind]):
         needed = "'en'" if len(LANGUAGES[kind]) == 1 else "('en', 'de'), or kind='text' for one language"
         raise ConfigurationError(f"got {len(tags)} languages for a {kind} corpus; pass languages={needed}")
-    if several and all(isinstance(path, str | Path) for path in listed):
+    if is_filled_list and all(isinstance(path, str | Path) for path in listed):
         # A user may have given a list of sentences. Sentences have spaces, and paths hardly ever.
         for path in map(str, listed):
-            if " " in path and not glob.glob(path):  # noqa: PTH207 (may be absolute)
+            # The name of a file may have brackets, which would be a pattern: so it is also looked for as it is.
+            found = glob.glob(path) or glob.glob(glob.escape(path))  # noqa: PTH207 (may be absolute)
+            if " " in path and not found:
                 raise ConfigurationError(
                     f"{shortened(path)}: no such file; pass sentences as a column: {{'text': [...]}}, kind='text'"
                 )

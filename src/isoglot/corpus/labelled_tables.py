@@ -1,5 +1,6 @@
 """Read data sets that already have the columns of a task's schema: JSON lines, Parquet, folders."""
 
+from collections.abc import Container
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -55,14 +56,23 @@ def read_table(
     else:
         table = open_table(path, split) if rows is None else rows
         for column in schema.keys() - table.features.keys():
-            usual = [name for name in COLUMN_NAMES.get(column, ()) if name in table.features]
-            if usual:
-                table = table.rename_column(usual[0], column)
+            usual_name = _usual_name(column, table.features)
+            if usual_name is not None:
+                table = table.rename_column(usual_name, column)
         if "language" in schema and "language" not in table.features:
             table = table.add_column("language", [language] * len(table))
         require(table, schema, role=f"{role} {path}")
     _check_cells(table, schema, path)
     return _select_language(table, language, path) if "language" in schema else table
+
+
+def _usual_name(column: str, given: Container[str]) -> str | None:
+    """Find the name that given columns have for a column of a schema: ``upos`` for ``tags``, or the same name.
+
+    Of several usual names, the first in the list of :data:`COLUMN_NAMES` counts.
+    """
+    usual_names = COLUMN_NAMES.get(column, (column,))
+    return next((name for name in usual_names if name in given), None)
 
 
 def _select_language(table: Dataset, language: str, path: str) -> Dataset:
@@ -225,9 +235,9 @@ def _row(values: dict[str, Any], *, schema: Features, language: str) -> dict[str
     """
     cells: dict[str, Any] = {}
     for column in schema:
-        usual = [name for name in COLUMN_NAMES.get(column, (column,)) if name in values]
-        if usual:
-            cells[column] = values[usual[0]]
+        usual_name = _usual_name(column, values)
+        if usual_name is not None:
+            cells[column] = values[usual_name]
         elif column == "language":
             cells[column] = language
         else:

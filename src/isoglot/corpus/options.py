@@ -9,11 +9,13 @@ from pydantic import BeforeValidator, field_validator, model_validator
 from isoglot.core.options import Options, one_or_more, option
 from isoglot.formats.sources import READING, Kind
 
-FILTERS = ("incomplete", "empty", "held_out", "script", "length", "ratio", "duplicates", "limit")
+ROW_RULES = ("empty", "held_out", "script", "length", "ratio")
+"""The filters that look at one row at a time, in their order: :class:`isoglot.corpus.filter.filters.RowTests`."""
+FILTERS = ("incomplete", *ROW_RULES, "duplicates", "limit")
 """All filters of `isoglot prepare`, in the order in which they run; a row counts for the first one that drops it.
 
 1. `incomplete` counts units of a translation memory that lack a language. It has no option.
-2. Rows are cleaned, then the filters of single rows run (:data:`isoglot.corpus.filter.filters.ROW_RULES`).
+2. Rows are cleaned, then the row rules run.
 3. The limit comes last, so N rows are N rows in the output (PPA: the corpus is filtered first, then capped). Language
    sampling comes after it, and repeats or drops rows.
 

@@ -114,7 +114,7 @@ def prepare(
         skipped = manifest is not None
         if manifest is None:
             on_ray = engine == "ray"
-            work_folder = _parts_folder(folder, sources, options, paths) if on_ray else whole_folder(folder)
+            work_folder = _ray_folder(folder, sources, options, paths) if on_ray else whole_folder(folder)
             with work_folder as work:
                 (work / "parts").mkdir(exist_ok=True)
                 settings = Settings(
@@ -144,27 +144,27 @@ def _finished(record: Record) -> Manifest | None:
 
 
 @contextmanager
-def _parts_folder(
+def _ray_folder(
     folder: Path, sources: Sequence[Source], options: PrepareOptions, paths: Sequence[str]
 ) -> Iterator[Path]:
     """Yield the work folder of a run on Ray, ``OUT.parts``; it takes the name ``OUT`` at the end of the run.
 
-    If the run is stopped, the folder stays, and a repeated call finds the parts and shards in it
-    (``Settings.on_ray``).
+    If the run is stopped, the folder stays, and a repeated call finds the shards in it, and in ``OUT.parts/parts`` the
+    part files (``Settings.on_ray``).
 
     Other verbs keep results in :mod:`isoglot.runs.parts`. Here, workers write the rows themselves, into a folder that
     all machines see, and only counts and hashes come back to this process.
     """
-    parts = folder.with_name(f"{folder.name}.parts").resolve()
+    work = folder.with_name(f"{folder.name}.parts").resolve()
     require_own(folder)
     # Parts of a stopped run are used only if inputs and options are the same: the folder's record has a hash of both.
     inputs = [InputFile.of(path).recorded() for path in paths]
-    made_from = {"digest": key_of({**Manifest.made_from(parts, sources, options, paths), "inputs": inputs})}
-    record = Record(parts, made_from, what="preparation")
+    made_from = {"digest": key_of({**Manifest.made_from(work, sources, options, paths), "inputs": inputs})}
+    record = Record(work, made_from, what="preparation")
     if record.state() == "new":
         record.begin(made_from)
-    yield parts
-    exchange(parts, folder, unlisted=RUN)
+    yield work
+    exchange(work, folder, unlisted=RUN)
     (folder / RUN).unlink()
 
 

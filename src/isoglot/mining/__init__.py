@@ -8,6 +8,8 @@ Open ``filter_pairs.py``, ``mine.py`` or ``align_sentences.py`` first: each has 
 requests of all three, ``presets.py`` the presets of `filter`, ``duplicates.py`` its duplicates.
 
 - *margin*: similarity of two sentences in relation to that of their nearest neighbours.
+- *candidate*: of `mine`, one of the nearest neighbours of a sentence on the other side. *proposal*: a sentence and its
+  best candidate.
 - *chunk*: pairs to which `filter` applies the rules at a time.
 - *window*: pairs among which `filter` searches neighbours: consecutive pairs, of which ``pool`` pass the rules.
 - *batch*: texts that are encoded together, or pairs that `filter` works on together: a chunk or a window.

@@ -27,7 +27,7 @@ from isoglot.mining.sentence_paths import (
     length_ratio,
     mutual_lines,
     sample_lines,
-    usual_skip,
+    skip_cost,
 )
 from isoglot.mining.text_rows import TextRow, pair_of_rows, require_texts, text_rows
 from isoglot.mining.vectors import (
@@ -232,7 +232,7 @@ def _groups_together(
 
     source_lines, target_lines = line_vectors
     nearest = mutual_lines(source_lines, target_lines)
-    skip = usual_skip(source_lines, target_lines, nearest) if request.skip is None else request.skip
+    skip = skip_cost(source_lines, target_lines, nearest) if request.skip is None else request.skip
     ratio = length_ratio(np.concatenate(lengths[0]), np.concatenate(lengths[1]), nearest)
     samples = sample_lines(source_lines), sample_lines(target_lines)
 

@@ -155,38 +155,50 @@ def filter_pairs(
     tags = split_codes(languages) if isinstance(languages, str) else list(languages)
     if len(tags) != 2:
         raise ConfigurationError(f"languages: expected two codes such as ('en', 'de'), got {languages!r}")
-    source, target = tags
-    paths = [pairs] if isinstance(pairs, str | Path) else pairs
-    are_files = (
-        isinstance(paths, list | tuple)
-        and bool(paths)
-        and all(isinstance(path, str | Path) for path in paths)
-    )
-    # The pairs of prepared folders have languages of their own; `languages` says others.
-    has_languages = not any(tags) and are_files and all(map(is_prepared, paths))
-    # No file is read: the source only carries the languages to check.
-    named = Source(path="-", source_language=source, target_language=target)
-    check_pair_rules([] if has_languages else [named], request)
+    source_language, target_language = tags
+    are_named = any(tags)
+
+    paths = _paths_in(pairs)
+    # If the call names no languages, the pairs of prepared folders have those of their folder.
+    are_in_folders = bool(paths) and all(map(is_prepared, paths))
+    checked_sources = []
+    if are_named or not are_in_folders:
+        # A source of which no file is read: it stands for the languages of the call.
+        checked_sources = [Source(path="-", source_language=source_language, target_language=target_language)]
+    check_pair_rules(checked_sources, request)
     windows = ScoredWindows(request)
+
+    total = 0  # pairs, for the bar; 0 if it is not known
     if pairs is None:
         raise ConfigurationError("expected sentence pairs, got None")
-    if are_files:
-        if not any(tags) and not has_languages:
+    if paths:
+        if not are_named and not are_in_folders:
             listed = ", ".join(repr(str(path)) for path in paths)
             texts = f"; of texts one pair is written [({listed})]" if len(paths) == 2 else ""
             raise ConfigurationError(f"name the languages of {listed}, such as languages=('en', 'de'){texts}")
-        read, length = open_corpus(paths, "bitext", languages=tags if any(tags) else ()).pairs(), None
+        given = open_corpus(paths, "bitext", languages=tags if are_named else ()).pairs()
     else:
         held = pairs_in_memory(pairs, None, None, whole=True)
-        read, length = _texts_alone(held), held.length
+        given, total = _texts_alone(held), held.length or 0
+    if are_named:
+        given = _in_languages(given, (source_language, target_language))
+    judged = _judged(given, windows, request)
+    return with_progress(judged, reporter_of(progress), "filter", total=total)
 
-    def in_languages() -> Iterator[SentencePair]:
-        for pair in read:
-            pair.languages = (source, target) if source or target else pair.languages
-            yield pair
 
-    judged = _judged(in_languages(), windows, request)
-    return with_progress(judged, reporter_of(progress), "filter", total=length or 0)
+def _paths_in(pairs: Any) -> list[str | Path]:
+    """Return the paths of sentence pairs in files; no path if the pairs are data in memory."""
+    paths = [pairs] if isinstance(pairs, str | Path) else pairs
+    if isinstance(paths, list | tuple) and all(isinstance(path, str | Path) for path in paths):
+        return list(paths)
+    return []
+
+
+def _in_languages(pairs: Iterable[SentencePair], languages: tuple[str, str]) -> Iterator[SentencePair]:
+    """Yield the pairs, with the languages that the call names in place of their own."""
+    for pair in pairs:
+        pair.languages = languages
+        yield pair
 
 
 def _texts_alone(pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
@@ -324,8 +336,11 @@ def _without_duplicates(
     for number in kept:
         pair, texts, _ = batch.rows[number]
         cleaned.append(replace(pair, texts=texts))
-        in_memory = None, batch.pairs_before + number + 1
-        places.append(in_memory if pair.line is None else (pair.path, pair.line))
+        if pair.line is None:
+            # Data in memory: the number of the pair, from 1.
+            places.append((None, batch.pairs_before + number + 1))
+        else:
+            places.append((pair.path, pair.line))
     earlier = dict(zip(kept, first_pairs.earlier(cleaned, places), strict=True))
     for number, judged in enumerate(every):
         place = earlier.get(number)

@@ -44,12 +44,12 @@ class LinkScorer:
         self._labels, self._unknown_rows = labels, set()
         scores = []
         for pair in self._aligner.align(SentencePair(texts) for texts in pairs):
-            source_words, target_words = (max(1, len(words)) for words in pair.words)
+            source_count, target_count = (max(1, len(words)) for words in pair.words)
             scores.append(
                 {
                     "alignment": 0.0 if math.isnan(pair.score) else pair.score,
-                    "source_coverage": len({i for i, _ in pair.links}) / source_words,
-                    "target_coverage": len({j for _, j in pair.links}) / target_words,
+                    "source_coverage": len({i for i, _ in pair.links}) / source_count,
+                    "target_coverage": len({j for _, j in pair.links}) / target_count,
                 }
             )
         # The aligner works ahead, so a pair is known to be unknown only when all have been aligned.

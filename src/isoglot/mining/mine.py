@@ -26,7 +26,7 @@ from isoglot.mining.histogram import Histogram
 from isoglot.mining.options import MineRequest, VectorOptions
 from isoglot.mining.text_rows import TextRow, pair_of_rows, require_texts, text_rows
 from isoglot.mining.vectors import (
-    EncodingPlan,
+    EncodingRun,
     SentenceEncoder,
     sentence_encoder,
     stored_vectors,
@@ -144,9 +144,9 @@ def mine_files(
                 raise InputError("has no sentence; one sentence per line is needed", path=path)
         encoder = sentence_encoder(request.model, request)
         mined = _mined(sides[0], sides[1], encoder, request, reporter_of(progress).progress, finished)
-        for score, source, target in mined:
-            values = {"score": score, "source_line": source.line, "target_line": target.line}
-            write(pair_of_rows([source], [target], languages), values)
+        for score, source_row, target_row in mined:
+            values = {"score": score, "source_line": source_row.line, "target_line": target_row.line}
+            write(pair_of_rows([source_row], [target_row], languages), values)
     scores = Histogram([score for score, _, _ in mined])
     return MineReport((len(sides[0]), len(sides[1])), len(mined), scores)
 
@@ -176,8 +176,8 @@ def _distinct(rows: Iterable[TextRow]) -> dict[str, TextRow]:
 
 
 def _mined(
-    source: Mapping[str, TextRow],
-    target: Mapping[str, TextRow],
+    source_sentences: Mapping[str, TextRow],
+    target_sentences: Mapping[str, TextRow],
     encoder: SentenceEncoder,
     request: MineRequest,
     report: Callable[[str, int, int], None],
@@ -185,51 +185,58 @@ def _mined(
 ) -> list[tuple[float, TextRow, TextRow]]:
     """Encode the sentences of both sides, search their neighbours, and pair them, the best first.
 
-    ``source``, ``target``: The row of each sentence by its cleaned text. ``finished``: Vectors of a run that was
-    stopped.
+    ``source_sentences``, ``target_sentences``: The row of each sentence by its cleaned text. ``finished``: Vectors of a
+    run that was stopped.
     """
-    if not source or not target:
+    if not source_sentences or not target_sentences:
         return []
     unknown = UnknownWords(LEFT_OUT)
     counters = []
-    for name, rows in (("source", source), ("target", target)):
+    for name, rows in (("source", source_sentences), ("target", target_sentences)):
         line_of_text = {text: row.line for text, row in rows.items()}
         counters.append(unknown_word_counter(unknown, name, line_of_text))
-    texts = list(source), list(target)
-    encoding = EncodingPlan(request, finished or Parts(None, dict, what="mining run"))
+    texts = list(source_sentences), list(target_sentences)
+    encoding = EncodingRun(request, finished or Parts(None, dict, what="mining run"))
     progress = partial(report, "encoding")
     with stored_vectors(encoder, texts, counters, encoding=encoding, progress=progress) as stored:
         unknown.warn()
-        # Sentences without a vector are left out: number n of `sources` is row n of `source_vectors`.
+        # Sentences without a vector are left out. Below, a sentence has the number of its vector: source_vectors[n] is
+        # the vector of source_texts[n].
         (source_vectors, source_with_vector), (target_vectors, target_with_vector) = stored
-        sources = [texts[0][i] for i in source_with_vector]
-        targets = [texts[1][j] for j in target_with_vector]
-        if not sources or not targets:
+        source_texts = [texts[0][place] for place in source_with_vector]
+        target_texts = [texts[1][place] for place in target_with_vector]
+        if not source_texts or not target_texts:
             return []
         forward, backward = _nearest(source_vectors, target_vectors, request, partial(report, "searching"))
     copies = None
     if request.drop_copies:
-        row_of_target = {text: row for row, text in enumerate(targets)}
-        copies = np.array([row_of_target.get(text, -1) for text in sources])
-    scores, i, j = best_pairs(forward, backward, request, copies=copies)
-    # i and j are rows of source_vectors and target_vectors, so of sources and targets.
-    return [
-        (score, source[sources[source_row]], target[targets[target_row]])
-        for score, source_row, target_row in zip(scores.tolist(), i.tolist(), j.tolist(), strict=True)
-    ]
+        number_of_target = {text: number for number, text in enumerate(target_texts)}
+        copies = np.array([number_of_target.get(text, -1) for text in source_texts])
+    scores, sources, targets = best_pairs(forward, backward, request, copies=copies)
+    mined = []
+    for score, source, target in zip(scores.tolist(), sources.tolist(), targets.tolist(), strict=True):
+        source_row = source_sentences[source_texts[source]]
+        target_row = target_sentences[target_texts[target]]
+        mined.append((score, source_row, target_row))
+    return mined
 
 
 def _nearest(
-    source: Tensor, target: Tensor, request: MineRequest, progress: Callable[[int, int], None]
+    source_vectors: Tensor,
+    target_vectors: Tensor,
+    request: MineRequest,
+    progress: Callable[[int, int], None],
 ) -> tuple[Neighbours, Neighbours]:
     """Search the nearest target vectors of each source vector, and the reverse."""
     k = request.neighbours
     if request.search == "faiss":
-        return by_faiss(source, target, k), by_faiss(target, source, k)
+        forward = by_faiss(source_vectors, target_vectors, k)
+        return forward, by_faiss(target_vectors, source_vectors, k)
     if request.search == "ray":
         with RayPool(fewer="CPUs") as pool:
-            return by_parts(source, target, k, pool, progress=progress)
-    return nearest_both_ways(source, target, k, device=resolve_device("auto"), progress=progress)
+            return by_parts(source_vectors, target_vectors, k, pool, progress=progress)
+    device = resolve_device("auto")
+    return nearest_both_ways(source_vectors, target_vectors, k, device=device, progress=progress)
 
 
 def best_pairs(
@@ -239,9 +246,9 @@ def best_pairs(
     *,
     copies: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]:
-    """Choose pairs among the neighbours of both sides.
+    """Choose pairs among the candidates: each sentence with each of its nearest neighbours on the other side.
 
-    1. Forward, each source sentence proposes the neighbour with the highest score; backward, each target sentence does.
+    1. Forward, each source sentence proposes its candidate with the highest score; backward, each target sentence does.
     2. ``retrieval`` says what counts: the proposals of one side (``forward``, ``backward``), those that both sides made
        (``intersection``), or, with ``max``, the proposals of both sides, taken greedily from the best: a pair is left
        out if one of its sentences is in a better pair.
@@ -251,55 +258,91 @@ def best_pairs(
     Sentences 0 and 1 both propose target 5, with scores 1.2 and 1.1, and target 5 proposes 0: ``forward`` has both
     pairs, ``intersection`` and ``max`` have (0, 5) alone.
 
-    ``copies``: For each source number a target number that it is not paired with, or −1.
+    Args:
+        forward: The nearest target sentences of each source sentence.
+        backward: The nearest source sentences of each target sentence.
+        request: The options ``similarity``, ``retrieval`` and ``min_score``.
+        copies: For each source number a target number that it is not paired with, or −1.
 
     Returns:
-        Scores, source numbers and target numbers of the pairs, the best first.
+        Scores, source numbers and target numbers of the pairs, the best first. **Shape**: (pairs,) each.
     """
     source_means, target_means = forward.similarities.mean(1), backward.similarities.mean(1)
-    proposals = []  # of each direction: score, source number and target number, in a row per sentence
-    for is_forward, neighbours, own_means, means_of_others in (
-        (True, forward, source_means, target_means),
-        (False, backward, target_means, source_means),
-    ):
-        scores = compared(
-            neighbours.similarities,
-            own_means[:, None],
-            means_of_others[neighbours.numbers],
-            similarity=request.similarity,
-        )
-        own = torch.arange(len(scores), device=scores.device)[:, None].expand_as(scores)
-        source, target = (own, neighbours.numbers) if is_forward else (neighbours.numbers, own)
-        if copies is not None:
-            is_copy = torch.from_numpy(copies).to(scores.device)[source] == target
-            scores = scores.masked_fill(is_copy, -torch.inf)
-        best = scores.argmax(1, keepdim=True)
-        # double: float32 would round numbers from 2²⁴ on.
-        columns = [values.gather(1, best).double() for values in (scores, source, target)]
-        proposals.append(torch.cat(columns, 1).cpu().numpy())
+    forward_is_copy = backward_is_copy = None
+    if copies is not None:
+        copy_of_source = torch.from_numpy(copies).to(forward.numbers.device)
+        forward_is_copy = copy_of_source[:, None] == forward.numbers
+        own_number = torch.arange(len(backward.numbers), device=backward.numbers.device)
+        backward_is_copy = copy_of_source[backward.numbers] == own_number[:, None]
 
+    # 1. A proposal is a score, a source number and a target number.
+    forward_scores, target_of_source = _proposals(
+        forward, source_means, target_means, request, is_copy=forward_is_copy
+    )
+    backward_scores, source_of_target = _proposals(
+        backward, target_means, source_means, request, is_copy=backward_is_copy
+    )
+    every_source, every_target = np.arange(len(target_of_source)), np.arange(len(source_of_target))
+
+    # 2. For `max`, see the end.
     if request.retrieval == "forward":
-        rows = proposals[0]
+        scores, sources, targets = forward_scores, every_source, target_of_source
     elif request.retrieval == "backward":
-        rows = proposals[1]
+        scores, sources, targets = backward_scores, source_of_target, every_target
+    elif request.retrieval == "intersection":
+        is_mutual = source_of_target[target_of_source] == every_source
+        scores, sources, targets = (
+            forward_scores[is_mutual],
+            every_source[is_mutual],
+            target_of_source[is_mutual],
+        )
     else:
-        rows = np.concatenate(proposals)
-    score, i, j = rows[:, 0].astype(np.float32), rows[:, 1].astype(np.int64), rows[:, 2].astype(np.int64)
+        scores = np.concatenate([forward_scores, backward_scores])
+        sources = np.concatenate([every_source, source_of_target])
+        targets = np.concatenate([target_of_source, every_target])
 
-    if request.retrieval == "intersection":
-        # A side proposes a pair once at most, so a pair that stands twice is a proposal of both.
-        _, first, times = np.unique(np.stack([i, j]), axis=1, return_index=True, return_counts=True)
-        by_both = first[times == 2]
-        score, i, j = score[by_both], i[by_both], j[by_both]
-
-    # lexsort sorts by its last key first: by score, then by source number, then by target number.
-    order = np.lexsort((j, i, -score))
-    # Without min_score, only copies are left out, whose score is -inf.
+    # 4. lexsort sorts by its last key first: by score, then by source number, then by target number.
+    order = np.lexsort((targets, sources, -scores))
+    # 3. Without min_score, only copies are left out, whose score is -inf.
     least = np.finfo(np.float32).min if request.min_score is None else request.min_score
-    order = order[score[order] >= least]
+    order = order[scores[order] >= least]
     if request.retrieval == "max":
-        order = _greedily(order, i, j)
-    return score[order], i[order], j[order]
+        order = _greedily(order, sources, targets)  # 2
+    return scores[order], sources[order], targets[order]
+
+
+def _proposals(
+    neighbours: Neighbours,
+    own_means: Tensor,
+    means_of_others: Tensor,
+    request: MineRequest,
+    *,
+    is_copy: Tensor | None,
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Choose the neighbour with the highest score, for each sentence of one side.
+
+    Args:
+        neighbours: The neighbours of each sentence.
+        own_means: Mean similarity of each sentence to its neighbours.
+        means_of_others: The same for each sentence of the other side.
+        request: The option ``similarity``.
+        is_copy: The neighbours that must not be chosen, which have the score −∞ instead.
+
+    Returns:
+        The score and the number of the neighbour. **Shape**: (sentences,) each.
+    """
+    scores = compared(
+        neighbours.similarities,
+        own_means[:, None],
+        means_of_others[neighbours.numbers],
+        similarity=request.similarity,
+    )
+    if is_copy is not None:
+        scores = scores.masked_fill(is_copy, -torch.inf)
+    best = scores.argmax(1, keepdim=True)
+    best_scores = scores.gather(1, best)[:, 0].float()
+    best_numbers = neighbours.numbers.gather(1, best)[:, 0].long()
+    return best_scores.cpu().numpy(), best_numbers.cpu().numpy()
 
 
 def _greedily(

@@ -116,7 +116,9 @@ class UnknownOfPairs:
         unlinked, left_out = self._counts.get("unlinked"), self._counts.get("left_out")
         if unlinked is not None:
             unlinked.warn()
-        if left_out is not None and (
-            unlinked is None or replace(left_out, effect=unlinked.effect) != unlinked
-        ):
+        if left_out is None:
+            return
+        # The two differ in what happens to the words (`effect`), even if the words are the same.
+        has_same_words = unlinked is not None and replace(left_out, effect=unlinked.effect) == unlinked
+        if not has_same_words:
             left_out.warn()

@@ -64,13 +64,14 @@ def with_preset(given: Values) -> dict[str, Any]:
     """
     values = dict(given)
     preset = dict(PRESETS.get(str(values.get("preset")), {}))
-    for scorer, thresholds in _THRESHOLDS_OF.items():
-        # None is the default of `model`, and a choice of the user's for `aligner`, whose default is another.
-        is_left_out = values.get(scorer) == "none" or (scorer == "aligner" and values.get(scorer, "") is None)
-        if is_left_out:
-            for name in thresholds:
-                preset.pop(name, None)
-    if values.get("min_language", 1) in (0, None):
+    # None is the default of `model`. For `aligner`, whose default is another, it is a choice of the user's.
+    left_out = [scorer for scorer in _THRESHOLDS_OF if values.get(scorer) == "none"]
+    if "aligner" in values and values["aligner"] is None:
+        left_out.append("aligner")
+    for scorer in left_out:
+        for name in _THRESHOLDS_OF[scorer]:
+            preset.pop(name, None)
+    if "min_language" in values and not values["min_language"]:
         preset.pop("language_letters", None)  # no language is judged
     if values.get("model") is None:
         values.pop("model", None)  # Python's default: the preset decides

@@ -41,16 +41,16 @@ _NO_SCORE = {"engine", "workers", "duplicates", "min_cosine", "min_margin", "min
 """Options that change no score and no rule of a single pair."""
 
 
-class RuledPair(NamedTuple):
-    """A pair and the rules that drop it.
+class FilterRow(NamedTuple):
+    """A pair, and the reasons to drop it that are known so far.
 
-    In a chunk that :func:`_chunks` made, the rules are not applied yet: the texts are those of the pair, and the only
-    reason is :data:`MISSING_LANGUAGE`.
+    Before the rules are applied (:func:`_chunks`), the texts are those of the pair, and the only possible reason is
+    :data:`MISSING_LANGUAGE`. After that, the texts are clean, and the reasons name all rules that drop the pair.
     """
 
     pair: SentencePair  # as it was given
-    texts: tuple[str, str]  # clean, as rules and scores see them
-    reasons: Sequence[str]  # names of the rules that drop the pair
+    texts: tuple[str, str]
+    reasons: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class FilterBatch:
     """
 
     pairs_before: int
-    rows: list[RuledPair]
+    rows: list[FilterRow]
     earlier: Sequence[tuple[str, str]] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -73,7 +73,7 @@ class FilterBatch:
         for pair, texts, reasons in self.rows:
             sent = SentencePair(pair.texts, languages=pair.languages, tags=pair.tags, path=pair.path)
             sent.line = pair.line
-            bare.append(RuledPair(sent, texts, reasons))
+            bare.append(FilterRow(sent, texts, reasons))
         return FilterBatch, (self.pairs_before, bare, self.earlier)
 
     def content(self) -> str:
@@ -180,7 +180,7 @@ class ScoredWindows:
                 columns = [found.columns[name] for name in ("reasons", "source", "target")]
                 rows = []
                 for given, reasons, source, target in zip(chunk.rows, *columns, strict=True):
-                    rows.append(RuledPair(given.pair, (source, target), reasons))
+                    rows.append(FilterRow(given.pair, (source, target), reasons))
                 ruled = FilterBatch(chunk.pairs_before, rows)
                 no_scores: list[Scores] = [{} for _ in ruled.passing()]
                 yield ruled, iter(no_scores)
@@ -195,26 +195,31 @@ class ScoredWindows:
         3. The rules are applied to pairs of the same languages at a time, but a window may have pairs of several.
         """
         pool = self._request.pool
-        waiting: list[RuledPair] = []
+        waiting: list[FilterRow] = []
         passed = 0  # how many of the pairs that wait pass the rules
         pairs_before = 0  # how many pairs of the input come before those that wait
         earlier: list[tuple[str, str]] = []  # texts of passing pairs before those that wait, at most `pool`
 
         def make_window() -> FilterBatch:
             """Make a window of the pairs that wait; earlier pairs fill it up if it is short."""
-            missing = pool - passed
+            # Only the margin compares a pair with others, and only for pairs that pass.
             has_margin = self._request.model is not None
-            filling = earlier[-missing:] if has_margin and passed and missing > 0 else []
-            made = FilterBatch(pairs_before, waiting, filling)
+            filling: list[tuple[str, str]] = []
+            if has_margin and 0 < passed < pool:
+                missing = pool - passed
+                filling = earlier[-missing:]
+            window = FilterBatch(pairs_before, waiting, filling)
+
+            # The next window may be filled up with the pairs of this one, and if these are few, with older ones.
             texts = [row.texts for row in waiting if not row.reasons]
             if texts:
                 earlier[:] = [*filling, *texts][-pool:]
-            return made
+            return window
 
         for languages, same_languages in groupby(pairs, key=attrgetter("languages")):
             self._scorer.require_languages(languages)
-            while chunk := list(islice(same_languages, _CHUNK)):
-                for row in _with_reasons(chunk, self._rules):
+            while pairs_of_chunk := list(islice(same_languages, _CHUNK)):
+                for row in _with_reasons(pairs_of_chunk, self._rules):
                     waiting.append(row)
                     passed += not row.reasons
                     if passed == pool or len(waiting) == _MOST_IN_WINDOW * pool:
@@ -248,19 +253,19 @@ def _chunks(pairs: Iterator[SentencePair]) -> Iterator[FilterBatch]:
     """Yield chunks of pairs of the same languages, to which the rules are not applied yet."""
     pairs_before = 0
     for _, same_languages in groupby(pairs, key=attrgetter("languages")):
-        while chunk := list(islice(same_languages, _CHUNK)):
-            rows = [RuledPair(pair, pair.texts, _missing_language(pair)) for pair in chunk]
+        while pairs_of_chunk := list(islice(same_languages, _CHUNK)):
+            rows = [FilterRow(pair, pair.texts, _missing_language(pair)) for pair in pairs_of_chunk]
             yield FilterBatch(pairs_before, rows)
-            pairs_before += len(chunk)
+            pairs_before += len(pairs_of_chunk)
 
 
-def _with_reasons(pairs: Sequence[SentencePair], rules: PairRules) -> list[RuledPair]:
+def _with_reasons(pairs: Sequence[SentencePair], rules: PairRules) -> list[FilterRow]:
     """Apply the rules to the clean texts of pairs of the same languages."""
     cleaned = [_cleaned(pair) for pair in pairs]
     rows = []
     reasons_of_pairs = rules.reasons(cleaned, pairs[0].languages)
     for pair, clean_pair, reasons in zip(pairs, cleaned, reasons_of_pairs, strict=True):
-        rows.append(RuledPair(pair, clean_pair.texts, _missing_language(pair) or reasons))
+        rows.append(FilterRow(pair, clean_pair.texts, _missing_language(pair) or reasons))
     return rows
 
 

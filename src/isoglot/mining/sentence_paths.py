@@ -39,17 +39,17 @@ Step = tuple[int, int, int, int, float]
 
 _SKIP, _SKIP_SHARE = 0.2, 0.75
 """A skipped line costs 0.2 + 0.75 × the median cost of lines that are each other's nearest."""
-_FEW = 16
-"""Fewer pairs of lines do not show how much longer one language is."""
-_SMALL = 256
-"""Lines of a level at which all cells are searched."""
-_WIDTH = 12
+_FEWEST_FOR_RATIO = 16
+"""Fewest pairs of lines that show how much longer the texts of one language are."""
+_SEARCHED_WHOLE = 256
+"""Lines of the longer side up to which all cells are searched, without a coarser level."""
+_BAND_MARGIN = 12
 """Cells that a band has on either side of the path through the coarser level."""
 _SAMPLES = 128
 """Sample lines that show how similar random pairs are."""
 _ROUNDING = 1e-3
 """Vectors of the same text differ by less, even in bfloat16. A lower cost counts as 0, so that ties are ties."""
-_ROWS = 64
+_ROWS_AT_ONCE = 64
 """Source lines whose costs are computed as one matrix product."""
 
 
@@ -134,7 +134,8 @@ def cheapest_groups(
     if 0 in counts:
         return [(i, 0, 1, 0, skip) for i in range(counts[0])] + [(0, j, 0, 1, skip) for j in range(counts[1])]
     coarser: list[Step] = []
-    if max(counts) > _SMALL and min(counts) > 1:
+    if max(counts) > _SEARCHED_WHOLE and min(counts) > 1:
+        # Of one line a side at most: only where the path runs matters there.
         coarser = cheapest_groups([_halved(source[0])], [_halved(target[0])], max_size=2, skip=skip)
     band = _around(coarser, *counts)
 
@@ -172,7 +173,7 @@ def mutual_lines(source: Vectors, target: Vectors) -> tuple[Numbers, Numbers]:
     return sampled[is_mutual], nearest[is_mutual]
 
 
-def usual_skip(source: Vectors, target: Vectors, pairs: tuple[Numbers, Numbers]) -> float:
+def skip_cost(source: Vectors, target: Vectors, pairs: tuple[Numbers, Numbers]) -> float:
     """Choose the cost of a line without a translation, from the median cost of mutual lines (``pairs``).
 
     A fixed cost would not do: encoders and languages differ in how similar translations are, so mutual lines cost
@@ -192,7 +193,7 @@ def length_ratio(source: Floats, target: Floats, pairs: tuple[Numbers, Numbers])
 
     If these are few, the total lengths decide, which are wrong where one document lacks a chapter.
     """
-    if len(pairs[0]) < _FEW:
+    if len(pairs[0]) < _FEWEST_FOR_RATIO:
         return float(source.sum() / max(1.0, target.sum()))
     return float(np.median(source[pairs[0]] / target[pairs[1]]))
 
@@ -240,10 +241,10 @@ def _around(path: Sequence[Step], rows: int, columns: int) -> Band:
         row = np.minimum(first_row + offset, last_row)
         np.minimum.at(low, row, first_column)
         np.maximum.at(high, row, last_column)
-    # Widen the band by _WIDTH cells in every direction.
-    size = 2 * _WIDTH + 1
-    low = minimum_filter1d(low, size, mode="nearest") - _WIDTH
-    high = maximum_filter1d(high, size, mode="nearest") + _WIDTH
+    # Widen the band by _BAND_MARGIN cells in every direction.
+    size = 2 * _BAND_MARGIN + 1
+    low = minimum_filter1d(low, size, mode="nearest") - _BAND_MARGIN
+    high = maximum_filter1d(high, size, mode="nearest") + _BAND_MARGIN
     low, high = np.clip(low, 0, columns), np.clip(high, 0, columns)
     low[0], high[-1] = 0, columns  # the path begins and ends in the corners
     return _band(low, high)
@@ -271,8 +272,8 @@ def _costs(
     costs = np.full((first_cells[-1], len(sizes)), np.inf, np.float32)
     # Costs are matrix products, so they are computed for rectangles: for some rows at a time, from the smallest to the
     # largest column of the band there. The cells outside the band are thrown away.
-    for top in range(1, len(low), _ROWS):
-        end = min(top + _ROWS, len(low))
+    for top in range(1, len(low), _ROWS_AT_ONCE):
+        end = min(top + _ROWS_AT_ONCE, len(low))
         left, right = max(int(low[top:end].min()), 1), int(high[top:end].max())
         if right < left:
             continue
@@ -289,9 +290,11 @@ def _costs(
             target_spans = target[b - 1].ending_in(left - 1, right)
             cost = _cost_of_groups(source_spans, target_spans, weight=weight)
             cost *= a * b
-            # A span of a lines cannot end in a row before a: it would begin before the document.
-            cost[: max(0, a - top)] = np.inf
-            cost[:, : max(0, b - left)] = np.inf
+            # A span of a lines that ends in a row before row a would begin before the document. The first row of `cost`
+            # is row `top` of the band, its first column is column `left`.
+            too_early, too_far_left = max(0, a - top), max(0, b - left)
+            cost[:too_early] = np.inf
+            cost[:, :too_far_left] = np.inf
             costs[cell, number] = cost[row - top, column - left]
     return costs
 

@@ -132,8 +132,8 @@ def _vectors_and_unknown(encoder: SentenceEncoder, texts: Sequence[str]) -> Bloc
 
 
 @dataclass(frozen=True)
-class EncodingPlan:
-    """Encodes texts in this process or on a Ray cluster, and stores their vectors until the run is over.
+class EncodingRun:
+    """Encodes the texts of one run, here or on a Ray cluster, and stores their vectors until the run is over.
 
     Args:
         request: The encoder by name, and the engine.
@@ -143,10 +143,10 @@ class EncodingPlan:
     request: Any
     finished: Parts
 
-    def batches(
+    def encoded_batches(
         self, encoder: SentenceEncoder, sides: Sequence[Sequence[str]]
     ) -> Iterator[tuple[Sequence[str], BlockResult]]:
-        """Yield the batches of the first side, then those of the next one, with their vectors."""
+        """Encode the batches of the first side, then those of the next one; yield each batch with its vectors."""
         batches = list(chain.from_iterable(map(_batches, sides)))
         here = self.request.engine == "local"
         work = partial(_vectors_and_unknown, encoder) if here else encode_batch
@@ -177,7 +177,7 @@ def stored_vectors(
     sides: Sequence[Sequence[str]],
     on_unknown: Sequence[OnUnknownText],
     *,
-    encoding: EncodingPlan,
+    encoding: EncodingRun,
     progress: Progress | None = None,
 ) -> Iterator[list[tuple[Tensor, NDArray[np.int64]]]]:
     """Encode the sentences of both sides, and store their unit vectors in temporary files while the block runs.
@@ -194,11 +194,12 @@ def stored_vectors(
     total, done, hidden = sum(map(len, sides)), 0, 0
     with full_disk_named(tempfile.gettempdir()), ExitStack() as stack:
         stored = []
-        batches = encoding.batches(encoder, sides)
+        encoded = encoding.encoded_batches(encoder, sides)
         for texts, receive in zip(sides, on_unknown, strict=True):
             file = stack.enter_context(tempfile.TemporaryFile())
             has_vector = [np.zeros(0, bool)]  # of each sentence, batch by batch
-            for _, found in islice(batches, len(_batches(texts))):
+            # The batches of all sides come one after the other, so the next ones are those of this side.
+            for _, found in islice(encoded, len(_batches(texts))):
                 for unknown_words in found.reports["unknown"]:
                     receive(*unknown_words)
                 vectors = torch.from_numpy(np.array(found.columns["vectors"]))

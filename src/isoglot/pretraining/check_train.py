@@ -6,7 +6,7 @@ from typing import Any
 
 from isoglot.core.checks import closest, did_you_mean, missing_package
 from isoglot.core.errors import ConfigurationError, Location, Problem
-from isoglot.recipe.document import VARIABLE, Document
+from isoglot.recipe.document import Document, variables_in
 from isoglot.recipe.spec import spec_of
 
 ELSEWHERE: dict[str, str] = {
@@ -52,7 +52,7 @@ def train_problems(document: Document) -> Iterator[Problem]:
     5. The packages that ``report_to`` names are installed.
     """
     for location, text in document.raw.items():  # 1
-        secrets_named = [name for name in VARIABLE.findall(text) if _SECRET.search(name)]
+        secrets_named = [name for name in variables_in(text) if _SECRET.search(name)]
         if secrets_named:
             yield Problem(f"${{{secrets_named[0]}}} is a secret; {_FROM_ENVIRONMENT}", location)
     settings = document.values.get("train")

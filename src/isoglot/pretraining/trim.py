@@ -31,7 +31,7 @@ from isoglot.corpus.encode.trimming import (
     chosen_pieces,
     count_pieces,
     cut_differences,
-    pieces_at,
+    expected_pieces,
     trimmed_tokenizer,
 )
 from isoglot.corpus.manifest import InputFile, load_corpus
@@ -177,7 +177,7 @@ def _write(
     config.save_pretrained(str(folder))
     pieces = (backend.get_vocab_size(with_added_tokens=True), len(kept))
     # An estimate: ten times as much text would use so many more pieces, but no more than the tokenizer has.
-    more = pieces_at(usage, 10) - pieces_at(usage, 1)
+    more = expected_pieces(usage, 10) - expected_pieces(usage, 1)
     tenfold = min(pieces[0], len(kept) + more)
     return {"pieces": pieces, "parameters": parameters, "tenfold": tenfold, "held_out": differences}
 

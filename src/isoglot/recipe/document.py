@@ -31,8 +31,10 @@ from isoglot.core.errors import (
 
 T = TypeVar("T")
 
-VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
 """``${NAME}``, an environment variable."""
+_ONE_WORD = re.compile(r"[-+.\w]+")
+"""A value of a variable that YAML may give a type: 100, 5e-5, true. Any other value is text, such as ``[1, 2]``."""
 _TYPED_TAGS = ("int", "float", "bool", "null")
 """Tags of the scalars that YAML gives a type; all others are text."""
 _ALTERNATIVES: dict[Location, str] = {
@@ -161,13 +163,14 @@ def construct(node: Node, location: Location, file: str, document: Document) -> 
        of values: both are refused.
     2. Of a key that is repeated, the first value counts.
     3. Numbers, booleans and null are what YAML says, unless they are quoted.
-    4. In all other scalars, which are text, environment variables are replaced. A plain scalar that is a variable and
-       nothing else has the type of its value: with ``STEPS=100``, ``steps: ${STEPS}`` is the number 100.
+    4. In all other scalars, which are text, environment variables are replaced.
+    5. A scalar that is one variable, without quotes, has the type of the variable's value, if this is one word: with
+       ``STEPS=100``, ``steps: ${STEPS}`` is the number 100; with ``STEPS=[1, 2]`` it is a text.
     """
     line = node.start_mark.line + 1
     # In a mapping the line of the key is recorded already, and stays.
     document.origins.setdefault(location, Origin(file, line))
-    # 1. `location` grows with each level, and `origins` with each value.
+    # 1. compose() refuses text that is nested so deep, so only aliases lead to a longer location.
     if len(location) > _DEEPEST:
         raise InputError(
             "an alias (*) is inside the value that it refers to; write the values out", path=file, line=line
@@ -205,8 +208,7 @@ def construct(node: Node, location: Location, file: str, document: Document) -> 
         return text
     document.raw[location] = text
     expanded = expand(text)
-    if node.style is None and VARIABLE.fullmatch(text) and re.fullmatch(r"[-+.\w]+", expanded):
-        # A plain scalar that is one variable is typed by its value.
+    if node.style is None and VARIABLE.fullmatch(text) and _ONE_WORD.fullmatch(expanded):  # 5
         typed = parse_value(expanded)
         _require_finite(typed, expanded, location, document)
         return typed
@@ -222,12 +224,18 @@ def _require_finite(value: Any, written: str, location: Location, document: Docu
 
 def expand(text: str) -> str:
     """Replace the environment variables in a text; ``${NAME}`` stays where the variable is not set."""
-    return VARIABLE.sub(lambda match: os.environ.get(match[1], match[0]), text)
+    return VARIABLE.sub(lambda match: os.environ.get(match["name"], match[0]), text)
+
+
+def variables_in(text: str) -> list[str]:
+    """Return the names of the environment variables in a text, each once."""
+    names = (match["name"] for match in VARIABLE.finditer(text))
+    return list(dict.fromkeys(names))
 
 
 def unset_in(text: str) -> list[str]:
     """Return the environment variables that a text names and that are not set, each once."""
-    return [name for name in dict.fromkeys(VARIABLE.findall(text)) if name not in os.environ]
+    return [name for name in variables_in(text) if name not in os.environ]
 
 
 def lay_over(base: Document, over: Document, *, replaced: Location = ()) -> Document:
@@ -251,8 +259,8 @@ def lay_over(base: Document, over: Document, *, replaced: Location = ()) -> Docu
                 merged[key] = merge(merged[key], value, here)
                 continue
             result.drop(here)
-            # ("streams", "bitext", "path") is looked up as ("streams", "*", "path").
-            section = (*location[:1], *("*" for _ in location[1:]))
+            # Names below the first are the user's: ("streams", "bitext", "path") is ("streams", "*", "path") there.
+            section = location[:1] + ("*",) * len(location[1:])
             alternative = _ALTERNATIVES.get((*section, key))  # 4
             if value is not None and alternative is not None and alternative not in above:
                 merged.pop(alternative, None)
@@ -296,22 +304,34 @@ def overridden(document: Document, override: str) -> Document:
         raise ConfigurationError(
             f"{origin}: the value is not YAML; quote it, for example {key}='\"a: b\"'"
         ) from error
-    value: Any = None if node is None else construct(node, location, str(origin), over)
+    new_value = None if node is None else construct(node, location, str(origin), over)
+    # construct() has written down lines of the override's text; the origin of an override is the override.
     over.origins = dict.fromkeys(over.origins, origin)
     over.problems = [replace(problem, origin=origin) for problem in over.problems]
-    # Every section on the way to the key must be a mapping, or be missing or empty (`parts:` without a value).
-    section: Any = document.values
+
+    obstacle = _no_section(document.values, location)
+    if obstacle:
+        document.problems.append(Problem(obstacle, origin=origin))
+        return document
+    # From the inside out: `train.lr=1` becomes {"train": {"lr": 1}}.
+    nested: Any = new_value
+    for part in reversed(location):
+        nested = {part: nested}
+    over.values = nested
+    return lay_over(document, over, replaced=location)
+
+
+def _no_section(values: Mapping[str, Any], location: Location) -> str:
+    """Report a value on the way to a location that is no section: ``steps is a int, no section`` for ``steps.a``.
+
+    Every value on the way must be a mapping, or be missing or empty (``parts:`` without a value).
+    """
+    section: Any = values
     for depth, part in enumerate(location[:-1], start=1):
         section = section.get(part)
         if section is None:
             break
         if not isinstance(section, dict):
             name = ".".join(map(str, location[:depth]))
-            text = f"{name} is a {type(section).__name__}, no section"
-            document.problems.append(Problem(text, origin=origin))
-            return document
-    # From the inside out: `train.lr=1` becomes {"train": {"lr": 1}}.
-    for part in reversed(location):
-        value = {part: value}
-    over.values = value
-    return lay_over(document, over, replaced=location)
+            return f"{name} is a {type(section).__name__}, no section"
+    return ""

@@ -96,7 +96,7 @@ class PortableSection(Section):
         """A hash of 16 hexadecimal digits of everything in the recipe but its name.
 
         1. A text counts with its environment variables expanded. But a variable that says where a machine keeps its
-           files counts as it is written, so that the hash is the same on every machine: :func:`_portable_text`.
+           files counts as ``${NAME}``, so that the hash is the same on every machine: :func:`_portable_text`.
         2. Keys that recipes did not have at first count only if they are used. So the hash of an older recipe is what
            it was then, and its finished runs are still recognised.
         """
@@ -135,18 +135,25 @@ class PortableSection(Section):
 
 
 def _portable_text(location: Location, written: str) -> str | None:
-    """Return what the hash has in place of a text that begins with a folder of this machine; None for any other text.
+    """Write a path as it is the same on every machine; return None for a text that is no path.
 
-    1. ``${DATA}/en-${PAIR}.tsv``: the variable before the first slash says where this machine keeps its files, and
-       stays. Later variables are part of the name, and are expanded: ``${DATA}/en-de.tsv``.
-    2. ``path: ${CORPUS}``: so does a variable that is the whole of a ``path``, or of an entry in a list of paths.
-    3. ``${LANGUAGE}``, ``v${VERSION}``, ``${LANGUAGE}-small``: any other text is not one of a place: None.
+    1. A variable before the first slash says where this machine keeps its files, and is not expanded. Later variables
+       are part of the name and are expanded: ``${DATA}/en-${PAIR}.tsv`` becomes ``${DATA}/en-de.tsv``.
+    2. A variable that is all of a ``path``, or of an entry of a list of paths, also says where files are, and is not
+       expanded: ``path: ${CORPUS}``.
+    3. Any other text is no path: ``${LANGUAGE}``, ``v${VERSION}``, ``${LANGUAGE}-small``.
+
+    Args:
+        location: The place of the text in the recipe.
+        written: The text, with its variables.
     """
     first = VARIABLE.match(written)
     if first is None:  # 3
         return None
     rest = written[first.end() :]
-    is_whole_path = not rest and "path" in location[-2:]
+    # A number at the end is the place in a list: ("streams", "bitext", "path", 0).
+    keys = location[:-1] if isinstance(location[-1], int) else location
+    is_whole_path = not rest and keys[-1:] == ("path",)
     if rest.startswith("/") or is_whole_path:  # 1, 2
         return first[0] + expand(rest)
     return None  # 3

@@ -36,7 +36,7 @@ class Spec(Options):
 
     model_config = ConfigDict(strict=True, protected_namespaces=())
     maker: ClassVar[Any] = None
-    # Names of the parameters that isoglot passes itself; a recipe cannot set them.
+    # The names of parameters that `spec_of` was given, because isoglot passes them itself; empty for its own choice.
     supplied_names: ClassVar[tuple[str, ...]] = ()
     corpus_options: ClassVar[frozenset[str]] = frozenset()
     """Options whose parameter takes a corpus. A recipe gives the name of a stream; :meth:`make` gives its corpus."""
@@ -149,10 +149,12 @@ def require_options(subject: Any, **values: Any) -> None:
         spec = spec_of(maker)
         options = spec.model_fields.keys() - spec.corpus_options
         values = {name: getattr(subject, name) for name in options if hasattr(subject, name)}
-    # The other parameters have values that no recipe could give, such as an encoder. If there are none, a name that no
-    # parameter has stands for "none": `spec_of` without names would leave out the first parameter.
+    # The other parameters have values that no recipe could give, such as an encoder.
     others = [name for name in inspect.signature(maker).parameters if name not in values]
-    checked(spec_of(maker, *(others or [""])), values)
+    if not others:
+        # `spec_of` without names would leave out the first parameter. No parameter has this name.
+        others = [""]
+    checked(spec_of(maker, *others), values)
     if is_object and hasattr(subject, "check_options"):
         subject.check_options()
 
@@ -210,10 +212,10 @@ def _as_yaml_type(hint: Any) -> Any:
         has_enum = any(isinstance(member, type) and issubclass(member, Enum) for member in inner)
         members = [member for member in inner if not (has_enum and member is str)]
         return Union[tuple(map(_as_yaml_type, members))]  # noqa: UP007
+    # A type with others in square brackets has its bare type as origin: `tuple` for `tuple[int, int]`.
+    bare_type = hint if origin is None else origin
     if origin is not None and origin is not Literal and inner:
         hint = origin[tuple(map(_as_yaml_type, inner))]
-    # `tuple` of `tuple[int, int]`.
-    bare_type = origin or hint
     is_loosened = isinstance(bare_type, type) and issubclass(bare_type, (*_CONTAINERS, Enum))
     return Annotated[hint, Strict(False)] if is_loosened else hint
 

@@ -98,7 +98,7 @@ class TextEncoder:
             )
         self.pooling = pooling
         # Entries of a dictionary get the space that the tokenizer wants before a word inside a sentence.
-        self._as_encoded = PieceEncoder(self.tokenizer, shared=True).inside if entries else list
+        self._as_encoded = PieceEncoder(self.tokenizer, shared=True).as_in_sentence if entries else list
         if max_length is not None and max_length < _LEAST_LENGTH:
             raise ConfigurationError(f"max_length must be {_LEAST_LENGTH} tokens or more, got {max_length}")
         self.longest = min(max_length or 512, encoder_length(self.model) or 10**9)

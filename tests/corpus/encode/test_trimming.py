@@ -20,7 +20,7 @@ from isoglot.corpus.encode.trimming import (
     chosen_pieces,
     count_pieces,
     cut_differences,
-    pieces_at,
+    expected_pieces,
     trimmed_tokenizer,
 )
 from isoglot.formats.line_files import LineFile, decode_lines
@@ -135,14 +135,17 @@ def test_text_of_characters_that_were_seen_is_never_unknown(make) -> None:
 
 def test_the_pieces_of_more_text_are_estimated_from_those_that_occur_once() -> None:
     usage = Usage(np.array([0, 5, 1, 1, 3, 0, 0, 0]))
-    assert [pieces_at(usage, times) for times in (1, 4, 100)] == [4, 8, 8], (
+    assert [expected_pieces(usage, times) for times in (1, 4, 100)] == [4, 8, 8], (
         "half once: the square root; at most all"
     )
-    assert pieces_at(Usage(np.array([3, 2, 0])), 10) == 2 and pieces_at(Usage(np.zeros(4, np.int64)), 10) == 0
+    assert (
+        expected_pieces(Usage(np.array([3, 2, 0])), 10) == 2
+        and expected_pieces(Usage(np.zeros(4, np.int64)), 10) == 0
+    )
     shares = 1 / np.arange(10, 20_010)
     draws = np.random.default_rng(1).choice(20_000, size=200_000, p=shares / shares.sum())
     few, many = (Usage(np.bincount(d, minlength=20_000)) for d in (draws[:20_000], draws))
-    assert 0.7 < pieces_at(few, 10) / pieces_at(many, 1) < 1.5
+    assert 0.7 < expected_pieces(few, 10) / expected_pieces(many, 1) < 1.5
 
 
 @pytest.mark.slow
@@ -157,7 +160,7 @@ def test_a_tenth_of_real_text_foretells_the_pieces_of_the_whole(name: str) -> No
     with LineFile(path) as file:
         lines = [line for first, data in file.chunks() for line in decode_lines(data, path, first)][:9_600]
     few, many = (count_pieces(backend, lines[:n]) for n in (len(lines) // 10, len(lines)))
-    assert 0.7 < pieces_at(few, 10) / pieces_at(many, 1) < 1.5
+    assert 0.7 < expected_pieces(few, 10) / expected_pieces(many, 1) < 1.5
 
 
 def test_a_word_that_wordpiece_cannot_cut_stays_unknown() -> None:

@@ -36,7 +36,7 @@ def apply(records, languages=("en", "de"), held_out=(), **options):
         options["tokenizer"] = "given"
     settings = PrepareOptions(**options)
     hashes = np.unique(hash_texts(map(held_out_key, held_out)))
-    tests = RowTests(settings, tokenizer=word_tokenizer(), held_out=hashes)
+    tests = RowTests(settings, tokenizer_json=word_tokenizer(), held_out=hashes)
     outcome = filter_rows(records, tests, settings, languages)
     return list(zip(records.columns["source"], records.columns["target"], strict=True)), outcome
 

@@ -49,6 +49,7 @@ SENTENCES = (
         ("230 billion yen", "2300亿日元"),
         ("from 60 to 85 billion kWh", "600至850亿千瓦时"),
         ("120 million people in 1997", "1億2000万，1997年"),
+        ("120 million and 30,000 people", "1億2000万 3万"),
         ("20 hundred thousand men", "2000000 Mann"),
         ("in 2008", "平成20年"),
         (f"{'9' * 5000} times", f"{'9' * 5000} Mal"),

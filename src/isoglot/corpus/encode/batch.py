@@ -137,10 +137,9 @@ class BatchEncoder:
     def _side(self, name: str, columns: Mapping[str, Any]) -> SidePieces:
         """Cut one side of the batch (``text``, ``source`` or ``target``) into pieces.
 
-        1. If links count the words of the corpus, or the corpus has no text, these words are used. Links between pieces
-           count the pieces of the raw text, so then the text is.
-        2. An entry of a lexicon is encoded as a word inside a sentence.
-        3. Any other text is encoded as it is.
+        1. The words of the corpus are encoded if the links count these words, or if the corpus has no text.
+        2. An entry of a lexicon is encoded as a word that stands in a sentence.
+        3. Any other text is encoded as it is; so is the text of a corpus whose links count pieces (``align_on``).
         """
         texts = columns[name].to_pylist() if name in columns else None
         links_count_words = self.kind == "aligned" and self.options.align_on == "words"

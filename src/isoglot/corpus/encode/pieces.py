@@ -78,9 +78,9 @@ class PieceEncoder:
     - Raw text is encoded unchanged, and its pieces are matched to its words by their characters.
     - Given words are looked up in their text and matched in the same way, so an aligned sentence has the pieces that
       the same raw sentence has.
-    - Given words that do not spell their text, or have none, are encoded themselves, in one call that reports the word
-      of each piece. A byte-level tokenizer that was not set to put a space before a word gets one with every word but
-      the first, as in running text.
+    - Given words without a text, or with a text that they do not spell, are encoded themselves, in one call that
+      reports the word of each piece. Some byte-level tokenizers cut a word differently without the space before it. For
+      them, every word but the first is given a space, as in running text.
 
     Example:
         >>> from isoglot.testing import tiny_tokenizer
@@ -92,7 +92,7 @@ class PieceEncoder:
         self, tokenizer: PreTrainedTokenizerBase, *, words: WordMode = "unicode", shared: bool = False
     ) -> None:
         self.backend = fast_backend(tokenizer, shared=shared)
-        self.words: WordMode = words
+        self.word_mode: WordMode = words
         self.space_before_word = self._wants_space_before_word()
 
     def _wants_space_before_word(self) -> bool:
@@ -105,17 +105,17 @@ class PieceEncoder:
         spaced = self.backend.encode(["a", " a"], is_pretokenized=True, add_special_tokens=False).ids
         return bool(running != plain and running == spaced)
 
-    def inside(self, texts: Sequence[str]) -> list[str]:
-        """Write dictionary entries as inside a sentence, with the space that the tokenizer may want in front."""
+    def as_in_sentence(self, texts: Sequence[str]) -> list[str]:
+        """Write dictionary entries as they stand in a sentence, with the space in front that some tokenizers want."""
         return [f" {text.lstrip()}" for text in texts] if self.space_before_word else list(texts)
 
     def entries(self, texts: Sequence[str]) -> SidePieces:
-        """Encode dictionary entries as they are written inside a sentence."""
-        return self.texts(self.inside(texts))
+        """Encode dictionary entries as words that stand in a sentence."""
+        return self.texts(self.as_in_sentence(texts))
 
     def texts(self, texts: Sequence[str]) -> SidePieces:
         """Encode raw sentences."""
-        word_offsets = [word_spans(text, mode=self.words) for text in texts]
+        word_offsets = [word_spans(text, mode=self.word_mode) for text in texts]
         return _match_by_characters(self._encode(texts), texts, word_offsets)
 
     def word_lists(self, words: Sequence[Sequence[str]], texts: Sequence[str] | None = None) -> SidePieces:
@@ -221,9 +221,9 @@ def _match_by_characters(
 
     # Start and end of each piece and of each word. **Shape**: (pieces, 2) and (words, 2).
     offsets = _start_end_rows(encoding.offsets for encoding in encodings)
-    pieces = offsets + np.repeat(text_starts, piece_counts)[:, None]
-    words = _start_end_rows(word_offsets) + np.repeat(text_starts, word_counts)[:, None]
-    batch_words = word_of_piece(pieces[:, 0], pieces[:, 1], words[:, 0], words[:, 1])
+    piece_rows = offsets + np.repeat(text_starts, piece_counts)[:, None]
+    word_rows = _start_end_rows(word_offsets) + np.repeat(text_starts, word_counts)[:, None]
+    batch_words = word_of_piece(piece_rows[:, 0], piece_rows[:, 1], word_rows[:, 0], word_rows[:, 1])
 
     # From the word's number in the batch back to its number in the sentence.
     first_words = np.cumsum(word_counts) - word_counts
@@ -249,12 +249,12 @@ def _give_words_to_spaces(
     """Give a piece that is only a space (``▁`` or ``Ġ`` alone) the word of the next piece, in place.
 
     "the old 日" is cut into ``▁the ▁old ▁ 日`` where ``▁日`` is not in the vocabulary: the third piece belongs to 日.
-    A piece without a word gets the word of the next piece if 1 holds, and 2 or 3:
-
-    1. It covers nothing but white space, and the next piece of the sentence has a word. A control character without a
-       word stays without.
-    2. The next piece begins right behind it, with a character that is not a space.
-    3. Both pieces are of one pre-token. (Rule 2 is needed beside 3 because special tokens are pre-tokens of their own.)
+    1. The piece must have no word and cover nothing but white space, and the next piece of the sentence must have a
+       word. A control character stays without a word.
+    2. If the next piece begins where the space ends, with a character that is not a space, its word is taken.
+    3. If not, its word is taken if both pieces are of one pre-token, which is what the tokenizer cuts into pieces at a
+       time. This rule alone would not do: a special token such as ``<mask>`` is a pre-token, the space before it is not
+       in it.
 
     Args:
         word_ids: Word of each piece of the batch.
@@ -273,10 +273,9 @@ def _give_words_to_spaces(
         if is_last or word_ids[piece + 1] < 0 or text[start:end].strip():  # 1
             continue
         next_start = offsets[piece + 1, 0]
-        leads = next_start == end and text[end : end + 1].strip()  # 2
-        if not leads:
-            position = piece - ends[sentence] + piece_counts[sentence]  # of the piece in its sentence
-            pre_tokens = encodings[sentence].word_ids
-            if pre_tokens[position] != pre_tokens[position + 1]:  # 3
-                continue
-        word_ids[piece] = word_ids[piece + 1]
+        touches_next = next_start == end and text[end : end + 1].strip()
+        first_piece = ends[sentence] - piece_counts[sentence]
+        position = piece - first_piece  # in the sentence
+        pre_tokens = encodings[sentence].word_ids
+        if touches_next or pre_tokens[position] == pre_tokens[position + 1]:  # 2, 3
+            word_ids[piece] = word_ids[piece + 1]

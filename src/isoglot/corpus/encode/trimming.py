@@ -11,8 +11,9 @@ Why the cut stays the same, for each algorithm:
   best path, and adds none. The score of an unknown character depends on the lowest score, so its piece is kept.
 * WordPiece takes the longest piece at each place. A word that it cannot cut is unknown; the pieces that it finds before
   it gets stuck are kept, because without them another attempt could succeed (:func:`_pieces_before_dead_end`).
-* BPE applies merges by rank. A piece is always built by the same merges, whatever stands around it; these and all that
-  they join are kept, in their order, so that at each step the same merge comes first (:meth:`_Merges.building_blocks`).
+* BPE applies merges by rank. A piece is always built by the same merges, whatever stands around it. For each piece that
+  the text uses, the pieces that these merges join and make are kept (:meth:`_Merges.building_blocks`), and with them
+  the merges, in their order. So at each step the same merge comes first.
 
 Source: Abdaoui et al. 2020, "Load What You Need"; Ushio et al. 2023, "Efficient Multilingual Language Model Compression
 through Vocabulary Trimming".
@@ -131,7 +132,7 @@ def _words_of_model(backend: Tokenizer, text: str) -> list[str]:
     return [word for word, _ in backend.pre_tokenizer.pre_tokenize_str(text)]
 
 
-def pieces_at(usage: Usage, times: float) -> int:
+def expected_pieces(usage: Usage, times: float) -> int:
     r"""Estimate by Heaps' law the number of pieces that ``times`` as much text of the same kind would use.
 
     .. math:: V(t\,n) = V(n)\, t^{\,V_1 / V(n)}
@@ -214,9 +215,10 @@ def cut_differences(before: Tokenizer, after: Tokenizer, texts: Iterable[str]) -
         for first, second in zip(old, new, strict=True):
             total += len(first)
             if first.tokens != second.tokens:
-                placed = Counter(zip(first.tokens, first.offsets, strict=True))
-                placed -= Counter(zip(second.tokens, second.offsets, strict=True))
-                changed += placed.total()
+                # A piece is the same if it also covers the same characters.
+                only_first = Counter(zip(first.tokens, first.offsets, strict=True))
+                only_first -= Counter(zip(second.tokens, second.offsets, strict=True))
+                changed += only_first.total()
     return total, changed
 
 

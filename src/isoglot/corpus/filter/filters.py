@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 from isoglot.checkpoints.reading import reading
 from isoglot.core.errors import ConfigurationError, InputError, Problem
 from isoglot.corpus.filter.scripts import script_share, scripts_of
-from isoglot.corpus.options import PrepareOptions, RowRules
+from isoglot.corpus.options import ROW_RULES, PrepareOptions, RowRules
 from isoglot.formats.foreign import foreign
 from isoglot.formats.line_files import numbered_lines
 from isoglot.formats.sources import FORMATS, Kind, Source, by_suffix
@@ -30,8 +30,6 @@ _FLAG_ENDS = regex.compile(r"[,;|\s]+")
 _TOKENIZED_AT_ONCE = 1024
 """Texts whose pieces are in memory at a time."""
 
-ROW_RULES = ("empty", "held_out", "script", "length", "ratio")
-"""Names of the row rules, in the order in which they are asked."""
 Mask = NDArray[np.bool_]
 """For each row, whether it passes."""
 
@@ -99,7 +97,7 @@ class RowTests:
 
     Args:
         rules: The options of the rules.
-        tokenizer: Contents of the ``tokenizer.json`` that measures length.
+        tokenizer_json: Contents of the ``tokenizer.json`` that measures length.
         held_out: Hashes of held-out sentences, as :func:`held_out_hashes` returns them.
 
     Example:
@@ -112,29 +110,31 @@ class RowTests:
         self,
         rules: RowRules,
         *,
-        tokenizer: str | None = None,
+        tokenizer_json: str | None = None,
         held_out: NDArray[np.uint64] | None = None,
     ) -> None:
         self._rules = rules
         self._held_out = held_out if held_out is not None and len(held_out) else None
-        if tokenizer is not None:
-            self._tokenizer = Tokenizer.from_str(tokenizer)
+        # Rules that measure length cannot be set without a tokenizer.
+        if tokenizer_json is not None:
+            self._tokenizer = Tokenizer.from_str(tokenizer_json)
             self._tokenizer.no_truncation()
             self._tokenizer.no_padding()
 
     @classmethod
     def load(cls, rules: RowRules) -> Self:
         """Load the tokenizer and the held-out sentences that the rules name."""
-        tokenizer, path = None, tokenizer_path(rules)
+        tokenizer_json = None
+        path = tokenizer_path(rules)  # a file, or the name of a checkpoint
         if path is not None and Path(path).is_file():
             with reading(Path(path).parent, Path(path).name):
-                tokenizer = Path(path).read_text(encoding="utf-8")
-                Tokenizer.from_str(tokenizer)  # a damaged file is refused here, before any worker starts
+                tokenizer_json = Path(path).read_text(encoding="utf-8")
+                Tokenizer.from_str(tokenizer_json)  # a damaged file is refused here, before any worker starts
         elif path is not None:
             from isoglot.corpus.encode.load_tokenizer import load_tokenizer  # noqa: PLC0415 (seconds of import that a tokenizer.json does not need)
 
-            tokenizer = load_tokenizer(path).backend_tokenizer.to_str()
-        return cls(rules, tokenizer=tokenizer, held_out=held_out_hashes(rules))
+            tokenizer_json = load_tokenizer(path).backend_tokenizer.to_str()
+        return cls(rules, tokenizer_json=tokenizer_json, held_out=held_out_hashes(rules))
 
     def reasons(
         self, sides: list[list[str]], languages: Sequence[str], flags: list[str] | None = None
@@ -166,7 +166,7 @@ class RowTests:
     def _passed(
         self, name: str, sides: list[list[str]], flags: Sequence[str] | None, languages: Sequence[str]
     ) -> Mask:
-        """Ask one rule of :data:`ROW_RULES`; ``sides`` has the texts of each side."""
+        """Ask one rule of :data:`~isoglot.corpus.options.ROW_RULES`; ``sides`` has the texts of each side."""
         if name == "empty":
             return self._not_empty(sides)
         if name == "held_out":
@@ -175,7 +175,9 @@ class RowTests:
             return self._in_script(sides, languages)
         if name == "length":
             return self._within_length(sides)
-        return self._within_ratio(sides)
+        if name == "ratio":
+            return self._within_ratio(sides)
+        raise ValueError(f"the row rule {name!r} has no test")
 
     def _not_empty(self, sides: list[list[str]]) -> Mask:
         """Pass rows of which no side is blank."""

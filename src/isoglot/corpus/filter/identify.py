@@ -20,12 +20,15 @@ if TYPE_CHECKING:
 _TOO_CLOSE = ({"bs", "hr", "sr", "sh"}, {"nb", "nn", "no"})
 """Groups of written languages that share many sentences: if one of a group is found, a text is in all of them."""
 _ENOUGH_CONFIDENCE = 0.97
-"""Confidence of lingua's fast model in the language from which on the slow model is not asked."""
+"""If lingua's fast model is at least so confident of the language, the slow model is not asked."""
 FEWEST_LETTERS = 20
 """Letters of the shortest text that is judged by default; a Chinese, Japanese or Korean character counts as three."""
 _LETTER, _EAST_ASIAN = regex.compile(r"\p{L}"), regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]")
-_SLOW_IS_FAST = 120
-"""Characters from which on lingua's slow model counts three letters only, as the fast one does."""
+_LONG_TEXT = 120
+"""Characters of the shortest text for which lingua's slow model is never asked.
+
+In a text this long the slow model looks at sequences of three letters alone, as the fast one does.
+"""
 
 
 class LanguageIdentifier:
@@ -52,17 +55,18 @@ class LanguageIdentifier:
             raise missing_package("[[min_language]]", "lingua-language-detector") from error
         known = {lingua.iso_code_639_1.name.lower(): lingua for lingua in Language.all()}
         code = _code(language)
-        close = next((group for group in _TOO_CLOSE if code in group), {code})
-        self._accepted = {known[name] for name in close & known.keys()}
+        # The language itself, and languages in which a text counts as being in it.
+        accepted = next((group for group in _TOO_CLOSE if code in group), {code})
+        self._accepted = {known[name] for name in accepted & known.keys()}
         if not self._accepted:
             raise ConfigurationError(
                 f"min_language: lingua does not know {language!r}; it knows {', '.join(sorted(known))}; leave "
                 "min_language out (of a preset: [[min_language=0]]), or set the languages"
             )
         scripts = set(scripts_of(code))
-        near = {name for name in known if scripts & set(scripts_of(name))}
-        # lingua needs two languages at least.
-        candidates = near | close | set(map(_code, alternatives)) | {"en", "zh"}
+        in_same_script = {name for name in known if scripts & set(scripts_of(name))}
+        # lingua needs two languages at least, so English and Chinese are always compared.
+        candidates = in_same_script | accepted | set(map(_code, alternatives)) | {"en", "zh"}
         self._candidates = [known[name] for name in sorted(candidates & known.keys())]
 
     def likelihoods(self, texts: Sequence[str]) -> NDArray[np.float64]:
@@ -80,7 +84,7 @@ class LanguageIdentifier:
         judged = np.array([self._judged(values) for values in fast])  # 1
         likelihoods, confidences = judged[:, 0], judged[:, 1]
         lengths = np.array(list(map(len, texts)))
-        is_doubtful = (confidences < _ENOUGH_CONFIDENCE) & (lengths < _SLOW_IS_FAST)
+        is_doubtful = (confidences < _ENOUGH_CONFIDENCE) & (lengths < _LONG_TEXT)
         if is_doubtful.any():
             doubtful = list(compress(texts, is_doubtful.tolist()))
             slow = self._slow.compute_language_confidence_values_in_parallel(doubtful)

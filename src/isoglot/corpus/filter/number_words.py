@@ -1,6 +1,7 @@
 """Words beside a number that change how it is written: powers of ten, hours, halves of the day, short years.
 
-Each pattern is matched at the number itself. A word counts as a whole: "mili" in "military" is no million.
+A pattern for words behind a number is matched where the number ends. A pattern for words before a number ends where the
+number begins. A word counts as a whole: "mili" in "military" is no million.
 """
 
 import regex
@@ -40,21 +41,26 @@ _RANGE = regex.compile(
 
 The word behind it is for both numbers.
 """
-_EAST_ASIAN = regex.compile(rf"\s?[多余餘几幾数數]?([{''.join(_EAST_ASIAN_POWERS)}]+)")
+_CHARACTERS = "".join(_EAST_ASIAN_POWERS)
+_EAST_ASIAN = regex.compile(rf"\s?[多余餘几幾数數]?([{_CHARACTERS}]+)")
+"""Characters of powers behind a number: 十万 of 20十万, and 万 of 700多万 ("more than 7 million")."""
 _MOST_WORDS = 2
 """Words of powers that may follow one another: "2 hundred thousand"."""
-_CHARACTERS = "".join(_EAST_ASIAN_POWERS)
 _SUM = regex.compile(
     rf"(?<![\p{{Nd}}.,])(?:\p{{Nd}}[\p{{Nd}},]{{0,8}}[{_CHARACTERS}]{{1,3}}\s?)+"
     rf"(?:\p{{Nd}}[\p{{Nd}},]{{0,8}}[{_CHARACTERS}]{{1,3}}|\p{{Nd}}{{3,7}}|\p{{Nd}}{{1,3}}(?:,\p{{Nd}}{{3}})+)(?!\p{{Nd}}|[.,]\p{{Nd}})"
 )
+"""A number that is a sum of parts: 1億2000万, 5千3百, and 3万5000, whose last part has no power."""
 _SPANISH_SUM = regex.compile(r"(?<![\p{Nd}.,])(\p{Nd}{1,3}) mil (\p{Nd}{1,3})(?!\p{Nd}|[.,]\p{Nd}|\smil\b)")
+"""Thousands and the rest: "6 mil 74" for 6,074."""
 _SCALED = regex.compile(
     r"(?<![\p{Nd}.,:：/至到~〜～–—-])(?P<whole>\p{Nd}{1,3}(?:,\p{Nd}{3})+|\p{Nd}{1,9})(?:[.．](?P<decimals>\p{Nd}{1,9}))?"
     r"\s?[多余餘几幾数數]?(?P<power>[百千]?[万萬만亿億억]+)(?!\p{Nd})"
 )
+"""A number times a power that cannot be anything else: 230亿, 1.5億, 3百万; not the second number of 600至850亿."""
 _ANY_POWER = regex.compile(rf"[{_CHARACTERS}]")
 _PART_OF_SUM = regex.compile(rf"(\p{{Nd}}[\p{{Nd}},]*)([{_CHARACTERS}]*)")
+"""One part of a sum: the number 2000 and the power 万 of 2000万."""
 
 
 def powers_after(text: str, position: int) -> list[int]:
@@ -119,17 +125,27 @@ def in_digits(text: str) -> str:
 def _added(match: regex.Match[str]) -> str:
     """Write a number of several parts in digits: 120000000 of 1億2000万.
 
-    If a part is not smaller than the unit of the part before it, these are two numbers, and nothing changes.
+    A part that is not smaller than the unit of the part before it begins another number: 1億2000万 3万 are two. A
+    number of one part stays as it is written.
     """
-    total = 0
-    smallest = None  # power of ten of the part before
+    numbers: list[list[str]] = []  # the parts of each number
+    totals: list[int] = []
+    unit_before = 0
     for part in _PART_OF_SUM.finditer(match.group()):
-        power = _east_asian_power(part[2])
-        value = int(part[1].replace(",", "")) * 10**power
-        if smallest is not None and value >= 10**smallest:
-            return str(match.group())
-        total, smallest = total + value, power
-    return f"{total}{_gap_behind(match)}"
+        unit = 10 ** _east_asian_power(part[2])
+        value = int(part[1].replace(",", "")) * unit
+        if value >= unit_before:
+            numbers.append([])
+            totals.append(0)
+        numbers[-1].append(part.group())
+        totals[-1] += value
+        unit_before = unit
+    if all(len(parts) == 1 for parts in numbers):
+        return str(match.group())
+    written = [
+        parts[0] if len(parts) == 1 else str(total) for parts, total in zip(numbers, totals, strict=True)
+    ]
+    return f"{' '.join(written)}{_gap_behind(match)}"
 
 
 def _multiplied(match: regex.Match[str]) -> str:

@@ -96,16 +96,18 @@ def changed_numbers(source: str, target: str) -> tuple[list[str], list[str]]:
         (['230'], ['23000000000'])
     """
     source, target = in_digits(source), in_digits(target)
-    first, second = Counter(numbers(source)), Counter(numbers(target))
-    left, right = list((first - second).elements()), list((second - first).elements())
-    if not (left and right):
-        return left, right
+    source_counts, target_counts = Counter(numbers(source)), Counter(numbers(target))
+    only_source = list((source_counts - target_counts).elements())
+    only_target = list((target_counts - source_counts).elements())
+    # Another reading of a number helps only if the other side has a number for it to equal.
+    if not (only_source and only_target):
+        return only_source, only_target
     # Few pairs come here, so it may take time to read the words beside their numbers.
     names_day_half = any(DAY_HALF.search(text) for text in (source, target))
     return _unmatched(_read(source, names_day_half), _read(target, names_day_half))
 
 
-def _unmatched(first: list[Number], second: list[Number]) -> tuple[list[str], list[str]]:
+def _unmatched(source: list[Number], target: list[Number]) -> tuple[list[str], list[str]]:
     """Match the numbers of two sides, and return the values of the unmatched numbers of each side.
 
     1. Numbers with the same readings on both sides are matched.
@@ -114,15 +116,15 @@ def _unmatched(first: list[Number], second: list[Number]) -> tuple[list[str], li
     3. If the digits of all unmatched numbers are the same on both sides, only the ends of numbers differ: all are
        matched.
     """
-    source, target = _subtracted(first, second), _subtracted(second, first)  # 1
-    for number in sorted(source, key=lambda number: len(number.readings)):
-        sharing = [other for other in target if number.readings & other.readings]
+    source_left, target_left = _subtracted(source, target), _subtracted(target, source)  # 1
+    for number in sorted(source_left, key=lambda number: len(number.readings)):
+        sharing = [other for other in target_left if number.readings & other.readings]
         if sharing:
-            source.remove(number)
-            target.remove(min(sharing, key=lambda other: len(other.readings)))  # 2
-    if _same_digits(source, target):
+            source_left.remove(number)
+            target_left.remove(min(sharing, key=lambda other: len(other.readings)))  # 2
+    if _same_digits(source_left, target_left):
         return [], []  # 3
-    return [number.value for number in source], [number.value for number in target]
+    return [number.value for number in source_left], [number.value for number in target_left]
 
 
 def _subtracted(numbers: Sequence[Number], others: Sequence[Number]) -> list[Number]:
