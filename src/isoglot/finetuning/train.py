@@ -197,7 +197,7 @@ def _arguments(
         bf16=options.precision == "bfloat16",
         fp16=options.precision == "float16" or (options.precision == "mixed" and torch.cuda.is_available()),
         save_strategy=every,
-        save_steps=options.evaluate_every or 1,  # the library wants a number with "epoch" too
+        save_steps=options.evaluate_every or 1,  # a number by its type; not read with "epoch"
         save_total_limit=1,
         eval_strategy=every if chooses else "no",
         eval_steps=options.evaluate_every,
