@@ -74,6 +74,9 @@ def test_confusion_that_cannot_be_counted_is_refused_before_the_measurement() ->
 def test_words_without_a_tag_and_rows_without_a_label_do_not_count() -> None:
     tagged = [{"tags": ["NOUN", "_"], "prediction": ["NOUN", "X"]}]
     assert iso.confusion(tagged).to_dict() == {"all": {"NOUN": {"NOUN": 1}}}
+    assert iso.confusion([{"tags": ["NOUN", None], "prediction": ["NOUN", "X"]}]).to_dict()["all"].keys() == {
+        "NOUN"
+    }
     labelled = [{"label": "a", "prediction": "b"}, {"label": None, "prediction": "c"}]
     assert iso.confusion(labelled).to_dict() == {"all": {"a": {"a": 0, "b": 1}, "b": {"a": 0, "b": 0}}}
 

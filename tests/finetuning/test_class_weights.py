@@ -19,7 +19,7 @@ from transformers import AutoModelForTokenClassification
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.finetuning.api import finetune
-from isoglot.finetuning.class_weights import require_labels, weighted_items, weighted_loss, weights_of
+from isoglot.finetuning.class_weights import require_labels, weight_of_items, weighted_loss, weights_of
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.tasks import build_task
 from isoglot.tasks.features import IGNORED, EncodedRow
@@ -63,7 +63,7 @@ def test_the_loss_is_the_weighted_mean_of_a_naive_loop() -> None:
             total += weights[label].item() * (log_sum - scores[label])
             share += weights[label].item()
     assert loss.item() == pytest.approx(total / share, rel=1e-5)
-    assert weighted_items(labels, weights).item() == pytest.approx(share)
+    assert weight_of_items(labels, weights).item() == pytest.approx(share)
     usual = torch.nn.CrossEntropyLoss(weight=weights)(outputs["logits"].flatten(0, 1), labels.flatten())
     assert loss.item() == pytest.approx(usual.item(), rel=1e-6)
 

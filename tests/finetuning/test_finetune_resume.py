@@ -19,7 +19,7 @@ from isoglot.finetuning import train as finetune_train
 from isoglot.finetuning.api import finetune
 from isoglot.finetuning.finetune import remove_weights
 from isoglot.finetuning.options import FinetuneOptions
-from isoglot.finetuning.selection import Chooser
+from isoglot.finetuning.selection import DevelopmentScorer
 from isoglot.finetuning.train import train_head
 from isoglot.runs.files import write_text
 from isoglot.runs.record import RUN
@@ -104,7 +104,7 @@ def test_an_adapter_is_merged_and_kept(tmp_path: Path, task: Any) -> None:
 def select_by(patch: pytest.MonkeyPatch, *values: float) -> None:
     """Have the checkpoints of the epochs chosen by these values."""
     given = iter(values)
-    patch.setattr(Chooser, "__call__", lambda self, prediction: {"selection": next(given)})
+    patch.setattr(DevelopmentScorer, "__call__", lambda self, prediction: {"selection": next(given)})
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.finetuning import train as finetune_train
 from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions
-from isoglot.finetuning.selection import Chooser, EarlyStop
+from isoglot.finetuning.selection import DevelopmentScorer, EarlyStop
 from isoglot.tasks import build_task
 from isoglot.testing import tiny_bitext
 
@@ -94,8 +94,8 @@ def test_a_killed_run_stops_where_an_unbroken_one_does(
 
     runs = ["whole"]
     best = finetune_train._Trainer._load_best_model
-    monkeypatch.setattr(Chooser, "step", lambda self: steps[0], raising=False)
-    monkeypatch.setattr(Chooser, "__call__", score)
+    monkeypatch.setattr(DevelopmentScorer, "step", lambda self: steps[0], raising=False)
+    monkeypatch.setattr(DevelopmentScorer, "__call__", score)
     monkeypatch.setattr(finetune_train.Watcher, "on_step_end", count)
     monkeypatch.setattr(finetune_train._Trainer, "_load_best_model", load_best)
     with pytest.raises(_KilledError):

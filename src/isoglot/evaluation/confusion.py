@@ -76,7 +76,7 @@ def confusion(  # noqa: PLR0913 - the face names what users look for
     if task is not None:
         if languages is None:
             raise ConfigurationError("no languages; name them with [[languages=('de', 'es')]]")
-        # Both are refused before the evaluation, which may take long.
+        # The option `predictions` and a task without labels are refused before the evaluation, which may take long.
         if "predictions" in options:
             raise ConfigurationError(
                 "[[predictions]]: write them with isoglot.evaluate(..., predictions=FOLDER), and count them with "
@@ -138,7 +138,7 @@ def _of_rows(rows: Any, gold: str | None, predicted: str) -> Confusion:
     """Count labels and predictions that stand beside each other in rows, by language.
 
     1. Rows without a column ``language``, or with an empty one, are counted under ``all``.
-    2. Words without a tag (``_``) and rows without a label (``None``) do not count, as in an evaluation.
+    2. Words without a tag (``_`` or ``None``) and rows without a label (``None``) do not count, as in an evaluation.
     3. Every language has the same labels, in sorted order: those that occur in any language as a label or a prediction.
     """
     given = rows_of(rows, "rows")
@@ -160,11 +160,11 @@ def _of_rows(rows: Any, gold: str | None, predicted: str) -> Confusion:
             raise ConfigurationError(
                 f"rows: {len(row_predictions)} predictions for {len(row_labels)} words; predict every word, in order"
             )
-        labels, predictions = by_language.setdefault(str(code or "all"), ([], []))  # 1
+        all_labels, all_predictions = by_language.setdefault(str(code or "all"), ([], []))  # 1
         for label, prediction in zip(row_labels, row_predictions, strict=True):
             if label is not None:  # 2
-                labels.append(label)
-                predictions.append(str(prediction))
+                all_labels.append(label)
+                all_predictions.append(str(prediction))
     known: set[str] = set()
     for labels, predictions in by_language.values():
         known.update(labels, predictions)
@@ -181,6 +181,6 @@ def _labels(table: RowTable, column: str, no_tag: str | None = None) -> Iterator
     """
     for value in table.column(column):
         if isinstance(value, list | tuple):
-            yield [None if tag == no_tag else str(tag) for tag in value]
+            yield [None if is_missing(tag) or tag == no_tag else str(tag) for tag in value]
         else:
             yield [None if is_missing(value) else str(value)]

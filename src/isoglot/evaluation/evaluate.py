@@ -116,10 +116,9 @@ def evaluate(
             announce(rows[language])
         else:
             dataset = datasets.pop(language)
-            # A column of splits keeps the rows of dev and test out of training, though the model may have learned
-            # from other rows of the same file.
-            has_split_column = split_column(dataset) is not None
-            is_kept_out = has_split_column and split != "train"
+            # A file with a column of splits is one file for `_trained_on`, but no model learns from its rows of dev and
+            # test.
+            is_kept_out = split != "train" and split_column(dataset) is not None
             was_trained_on = not is_kept_out and _trained_on(about, language, content[language])
             remark = " (training data of this model)" if was_trained_on else ""
             report.note(f"{name} {split}{remark}")
@@ -135,7 +134,10 @@ def evaluate(
 
 
 def _counted(task: Task, data: Dataset, predictions: Predictions, language: str) -> dict[str, Any]:
-    """Count right predictions per example, and predicted labels per class, if the task can."""
+    """Count right predictions per example, and predicted labels per class, if the task can.
+
+    Returns arguments of :func:`keep`, which writes these counts beside the predictions.
+    """
     counted: dict[str, Any] = {}
     if hasattr(task, "counts"):
         counted["counts"] = task.counts(data, predictions, language=language)
@@ -175,6 +177,7 @@ def _evaluations(
     ``content``: Language to its data, from :func:`isoglot.tasks.description.identify`.
     """
     changed = options.model_dump(include=_CHANGE_FIGURES, exclude_defaults=True)
+    # Rows name the options that differ from the defaults, or from those that the model was fine-tuned with.
     inherited = inherited_options(task, about) if isinstance(task, TrainableTask) else {}
     fields_of_all_languages = {
         "run": options.run or str(about["run"]),
@@ -214,8 +217,9 @@ def _trained_on(about: Mapping[str, Any], language: str, content: Sequence[tuple
     """
     if language not in about.get("languages", ()):
         return False
-    for dataset in about.get("trained_on", ()):
-        for trained_file, trained_start, trained_end in dataset:
+    # The card has a list of parts for each training language.
+    for trained_parts in about.get("trained_on", ()):
+        for trained_file, trained_start, trained_end in trained_parts:
             for file, start, end in content:
                 if file == trained_file and start < trained_end and trained_start < end:
                     return True

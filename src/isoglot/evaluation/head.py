@@ -64,7 +64,11 @@ class FinetunedModel:
     def measure(
         self, dataset: Dataset, *, language: str, progress: StepProgress
     ) -> tuple[dict[str, float], Predictions]:
-        """Predict every example, and return the metrics by name and the predictions."""
+        """Predict every example, and return the metrics by name and the predictions.
+
+        The metrics are those of the task's ``score``. Macro averages and scores of single classes, which follow from a
+        confusion, are not among them unless the task computes them itself.
+        """
         predictions = self.predict(dataset, progress=progress)
         return self.task.score(dataset, predictions, language=language), predictions
 

@@ -91,9 +91,10 @@ def require_own_predictions(evaluation: Evaluation, task: Task, folder: Path) ->
         ConfigurationError: The predictions would be overwritten.
     """
     stem = evaluation.stem(folder, task)
-    # The owner may write again. The key is compared too, for an entry whose owner is missing, or was made when the
-    # model had another card: the options in an owner leave out those that the card has.
-    key, _, owner = _noted(folder, evaluation.place).partition(" ")
+    # The model and options that wrote the predictions may overwrite them: their entry has the same owner. The key is
+    # compared too, because an old entry has no owner, and because the owner changes with the model's card: it is made
+    # without the options that the card has.
+    key, _, owner = _last_entry(folder, evaluation.place).partition(" ")
     if submission.written(stem) and owner != evaluation.owner and key != evaluation.key:
         raise ConfigurationError(
             f"{stem}: predictions of another model or with other options are there; choose another folder for "
@@ -119,7 +120,7 @@ def known_rows(evaluation: Evaluation, task: Task, options: EvaluateOptions) -> 
     for name in dict.fromkeys(names):
         named = replace(evaluation, shared={**shared, "run": name})
         if folder is not None:  # 3
-            key, _, _ = _noted(folder, named.place).partition(" ")
+            key, _, _ = _last_entry(folder, named.place).partition(" ")
             if key != named.key or not submission.written(named.stem(folder, task)):
                 continue
         rows = _rows(named, options.out)  # 4
@@ -155,7 +156,7 @@ def keep(
     if folder is not None:
         stem = evaluation.stem(folder, task)
         # Noted before the first file, so that a run that is killed here may overwrite its own predictions later.
-        _note(folder, evaluation.place, f"{_BEGUN} {evaluation.owner}")
+        _add_entry(folder, evaluation.place, f"{_BEGUN} {evaluation.owner}")
         submission.write(stem, predictions)
         fields = {name: evaluation.shared[name] for name in _WITH_COUNTS} | {"data": evaluation.data}
         if counts:
@@ -164,7 +165,7 @@ def keep(
             language = str(evaluation.shared["language"])
             file = stem.with_name(f"{stem.name}{CONFUSION_ENDING}")
             Confusion({language: confusion}, fields).write(file)
-        _note(folder, evaluation.place, f"{evaluation.key} {evaluation.owner}")
+        _add_entry(folder, evaluation.place, f"{evaluation.key} {evaluation.owner}")
     if out is None:
         return rows
     if is_stream(out):  # nothing can be read back from a stream
@@ -177,7 +178,7 @@ def keep(
         # A run that was killed after it wrote its rows and before it noted them has left the same rows at the end.
         if options.again or rows_in(out)[-len(rows) :] != rows:
             append(out, rows)
-        _note(out, evaluation.identity, evaluation.key)
+        _add_entry(out, evaluation.identity, evaluation.key)
     return rows
 
 
@@ -187,7 +188,7 @@ def _rows(evaluation: Evaluation, out: Path) -> list[Result]:
     There are none if the evaluation was never finished, or was last measured with other inputs.
     """
     identity = evaluation.identity
-    if _noted(out, identity) != evaluation.key:
+    if _last_entry(out, identity) != evaluation.key:
         return []
     by_metric = {}
     for row in rows_in(out):
@@ -196,14 +197,14 @@ def _rows(evaluation: Evaluation, out: Path) -> list[Result]:
     return list(by_metric.values())
 
 
-def _note(beside: Path, values: list[Any], entry: str) -> None:
+def _add_entry(beside: Path, values: list[Any], entry: str) -> None:
     """Add a line to the journal beside a file of results or a folder: the hash of the values, a space, the entry."""
     make_folder(beside.parent)
     with hidden(beside, ".done").open("a", encoding="utf-8") as file:
         file.write(f"{key_of(values)} {entry}\n")
 
 
-def _noted(beside: Path, values: list[Any]) -> str:
+def _last_entry(beside: Path, values: list[Any]) -> str:
     """Return the last entry for the hash of the values in the journal beside a file or folder; empty without any."""
     journal = hidden(beside, ".done")
     lines = journal.read_text(encoding="utf-8").splitlines() if journal.is_file() else []

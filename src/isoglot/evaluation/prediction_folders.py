@@ -54,9 +54,9 @@ def _folder_name(checkpoint: str | Path) -> Path:
     if path.is_absolute() and path.is_relative_to(Path.cwd()):
         path = path.relative_to(Path.cwd())
     if path.is_absolute() or ".." in path.parts or path == Path():
-        parts = path.resolve().parts
-        kept = 1
-        while kept < len(parts) and _OF_A_SWEEP.fullmatch(parts[-kept - 1]):
-            kept += 1
-        path = Path(*parts[-kept:])
+        *above, last = path.resolve().parts
+        kept = [last]
+        while above and _OF_A_SWEEP.fullmatch(above[-1]):
+            kept.insert(0, above.pop())
+        path = Path(*kept)
     return path

@@ -58,7 +58,7 @@ def label_counts(rows: Sequence[EncodedRow], classes: int) -> NDArray[np.int64]:
     return counts
 
 
-def weighted_items(labels: Tensor, weights: Tensor) -> Tensor:
+def weight_of_items(labels: Tensor, weights: Tensor) -> Tensor:
     """Add up the weights of the labels that are not ignored: a weighted mean divides by this sum."""
     return weights.to(labels.device)[labels[labels != IGNORED]].sum()
 
@@ -80,4 +80,4 @@ def weighted_loss(model: Any, inputs: Mapping[str, Tensor], weights: Tensor) -> 
         ignore_index=IGNORED,
         reduction="sum",
     )
-    return loss / weighted_items(labels, weights), outputs
+    return loss / weight_of_items(labels, weights), outputs

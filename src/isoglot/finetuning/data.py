@@ -108,16 +108,17 @@ def training_rows(
     parts: list[Dataset] = []
     held_out: dict[str, Dataset] = {}
     for code in languages:
-        rows, originals = loaded[code], None
+        rows, pivot_rows = loaded[code], None
         if options.copies > 1:  # 1
             if code == options.pivot:
                 raise ConfigurationError(
                     f"setting {options.setting} with language {code!r}, which is the pivot; give the language of the "
                     f"translations with [[language]], the originals' with [[pivot='{code}']]"
                 )
-            rows, originals = with_ids(rows, load_rows(task, options.pivot, "train"))
+            rows, pivot_rows = with_ids(rows, load_rows(task, options.pivot, "train"))
         dev = None
-        # With `select="last"` the development rows matter only because no share is held out beside them.
+        # With `select="last"` nothing reads the development rows. But rule 3 asks whether there are any, so they are
+        # looked for if it applies.
         needs_dev = options.select != "last" or options.dev_fraction > 0
         if needs_dev and split_column(rows) is not None:  # 2
             dev = _dev_by_column(task, code)
@@ -126,8 +127,8 @@ def training_rows(
         elif options.dev_fraction and not task.data.has_dev(code):  # 3
             column = group_column(rows, task.group)
             rows, held_out[code] = hold_out(rows, options.dev_fraction, together=column, seed=seed)
-        if originals is not None:  # 4
-            rows = code_switch(rows, originals, keep=options.copies > 2)
+        if pivot_rows is not None:  # 4
+            rows = code_switch(rows, pivot_rows, keep=options.copies > 2)
         if options.max_train_examples is not None:  # 5
             rows = rows.select(range(min(rows_per_language(options, languages), len(rows))))
         parts.append(rows)

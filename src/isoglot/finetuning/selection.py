@@ -22,8 +22,10 @@ from isoglot.tasks.base import Predictions, TrainableTask
 from isoglot.tasks.features import row_lengths
 from isoglot.tasks.language_vectors import add_language_ids, attached
 
-_SELECTION = "eval_selection"
-"""Name of the development score in what the trainer logs."""
+SELECTION = "selection"
+"""Name of the development score by which the checkpoint is kept."""
+LOGGED_SELECTION = f"eval_{SELECTION}"
+"""The same name in what the trainer logs: the library puts ``eval_`` before names of metrics."""
 
 
 def require_metric(
@@ -41,7 +43,7 @@ def require_metric(
         return
     language, dataset = dev[0]
     names = [*task.score(dataset, task.gold(dataset), language=language)]
-    # A classifier, which also has the metrics of single classes, such as `f1_LABEL`.
+    # A task with classes, which also has the metrics of single classes, such as `f1_LABEL`.
     if hasattr(task, "confusion"):
         names += class_metrics(labels or ())
     if metric not in names:
@@ -53,11 +55,12 @@ def development_score(
 ) -> float:
     """Score predictions on the development data of one language by one metric.
 
-    The metric is one of the task's own (``accuracy``), or for a classifier a macro average (``macro_f1``) or the score
-    of one class (``f1_LABEL``).
+    The metric is one of the task's own (``accuracy``), or for a task with classes a macro average (``macro_f1``) or the
+    score of one class (``f1_LABEL``). The classes of a tagger are its tags: ``macro_f1`` of entities is the mean over
+    ``B-PER``, ``I-PER`` and so on, while the task's own ``f1`` counts whole entities.
     """
     scores: Mapping[str, float] = task.score(dataset, predictions, language=language)
-    if metric not in scores and hasattr(task, "confusion"):  # counted only for those who ask for it
+    if metric not in scores and hasattr(task, "confusion"):  # a confusion is counted only where it is needed
         scores = {**task.confusion(dataset, predictions).scores(), **scores}
     if metric not in scores:
         raise _unknown_metric(task, metric, scores)
@@ -69,8 +72,8 @@ def _unknown_metric(task: TrainableTask, metric: str, names: Iterable[str]) -> C
     return ConfigurationError(f"[[select_metric]]: {task.name} has no metric {metric!r}; it has {listed}")
 
 
-class Chooser:
-    """Score development data of several languages; the checkpoint with the highest mean is kept.
+class DevelopmentScorer:
+    """Score development data of several languages; the trainer keeps the checkpoint with the highest mean.
 
     The trainer evaluates one list of rows: those of all languages, the longest first, so that little is padded.
     ``parts`` has the rows of each language, ``order`` the place of each row of that list among all parts.
@@ -117,7 +120,7 @@ class Chooser:
             values.append(score)
             scores[f"{self.metric}_{language}"] = score
             start = stop
-        return {"selection": float(np.mean(values)), **scores}
+        return {SELECTION: float(np.mean(values)), **scores}
 
 
 class EarlyStop(TrainerCallback):
@@ -142,6 +145,7 @@ class EarlyStop(TrainerCallback):
         """Stop after the last evaluation that patience allows."""
         if self._is_used_up(state):
             control.should_training_stop = True
+            # At the last step the training ends anyway.
             if state.global_step < state.max_steps:
                 self.progress.note(
                     f"step {state.global_step}: stopped, no better score in {self.patience} evaluations"
@@ -153,7 +157,7 @@ class EarlyStop(TrainerCallback):
         Scores of 70, 72, 71, 72 use up a patience of 2: of equal scores the first is the best, as the trainer keeps the
         checkpoint of the first.
         """
-        scores = [entry[_SELECTION] for entry in state.log_history if _SELECTION in entry]
+        scores = [entry[LOGGED_SELECTION] for entry in state.log_history if LOGGED_SELECTION in entry]
         if not scores:
             return False
         evaluations_after_best = len(scores) - 1 - scores.index(max(scores))

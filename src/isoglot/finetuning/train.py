@@ -25,10 +25,10 @@ from transformers.trainer_callback import PrinterCallback, ProgressCallback
 
 from isoglot.core.errors import ConfigurationError, TrainingError
 from isoglot.core.named_options import spelled
-from isoglot.finetuning.class_weights import weighted_items, weighted_loss, weights_of
+from isoglot.finetuning.class_weights import weight_of_items, weighted_loss, weights_of
 from isoglot.finetuning.data import LengthOrder, grouped
 from isoglot.finetuning.options import FinetuneOptions
-from isoglot.finetuning.selection import Chooser, EarlyStop
+from isoglot.finetuning.selection import LOGGED_SELECTION, SELECTION, DevelopmentScorer, EarlyStop
 from isoglot.modules.adapter import adapter_of, plain_state, save_plain, write_adapter
 from isoglot.modules.checkpoint import few, quiet
 from isoglot.modules.finite import all_finite, non_finite
@@ -53,7 +53,7 @@ _BAR = "fine-tune"
 _FIRST_STEPS = 10
 _LOGGED_EVERY = 50
 """Each of the first steps is logged; after them every fiftieth is."""
-LOWER = "lower the learning rate ([[learning_rate=1e-5]]) or use [[precision='float32']]"
+_IF_DIVERGED = "lower the learning rate ([[learning_rate=1e-5]]) or use [[precision='float32']]"
 """What to do about a training that diverged."""
 
 
@@ -114,16 +114,16 @@ def train_head(  # noqa: PLR0913 - what one run is made of
 
     # Make the trainer, with the development data if the best checkpoint is kept.
     metric = options.select_metric or task.primary_metric
-    chooser = Chooser(task, tokenizer, model, dev, metric) if dev else None
+    scorer = DevelopmentScorer(task, tokenizer, model, dev, metric) if dev else None
     early_stop = [] if options.patience is None else [EarlyStop(options.patience, progress)]
     trainer = _Trainer(
         model=model,
         args=_arguments(options, seed=seed, work=folder / WORK, chooses=bool(dev), copies=options.copies),
         train_dataset=groups,
-        eval_dataset=None if chooser is None else chooser.rows,
+        eval_dataset=None if scorer is None else scorer.rows,
         data_collator=RowCollator(tokenizer, multiple=8 if torch.cuda.is_available() else 1),
-        compute_metrics=None if chooser is None else chooser,
-        preprocess_logits_for_metrics=None if chooser is None else _reducer(task),
+        compute_metrics=scorer,
+        preprocess_logits_for_metrics=None if scorer is None else _reducer(task),
         callbacks=[Watcher(progress, metric), *early_stop, *callbacks],
     )
     trainer.class_weights = weights
@@ -197,12 +197,12 @@ def _arguments(
         bf16=options.precision == "bfloat16",
         fp16=options.precision == "float16" or (options.precision == "mixed" and torch.cuda.is_available()),
         save_strategy=every,
-        save_steps=options.evaluate_every or 1,
+        save_steps=options.evaluate_every or 1,  # a number by its type; not read with "epoch"
         save_total_limit=1,
         eval_strategy=every if chooses else "no",
         eval_steps=options.evaluate_every,
         load_best_model_at_end=chooses,
-        metric_for_best_model="selection",
+        metric_for_best_model=SELECTION,
         greater_is_better=True,
         logging_steps=_LOGGED_EVERY,
         logging_nan_inf_filter=False,  # the filter would hide a NaN from the Watcher: it logs the mean of the others
@@ -241,13 +241,13 @@ class Watcher(TrainerCallback):
         for name in ("loss", "train_loss"):
             loss = (logs or {}).get(name, 0.0)
             if not np.isfinite(loss):
-                raise TrainingError(f"the loss is {loss} at step {state.global_step}; {LOWER}")
+                raise TrainingError(f"the loss is {loss} at step {state.global_step}; {_IF_DIVERGED}")
         if logs and "loss" in logs:
             detail(self.progress, _BAR, f"loss {logs['loss']:.4f}")
 
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Any = None, **_: Any) -> None:
         """Report the development score."""
-        value = (metrics or {}).get("eval_selection")
+        value = (metrics or {}).get(LOGGED_SELECTION)
         if value is not None:
             self.progress.note(f"step {state.global_step}: dev {self.metric} {value:.2f}")
 
@@ -259,10 +259,10 @@ def _reducer(task: TrainableTask) -> Callable[[Any, Any], Any]:
     """
 
     def reduce(logits: Any, labels: Any) -> Any:
-        del labels  # the trainer passes them; the Chooser reads those of the data set
+        del labels  # the trainer passes them; the scorer reads those of the data set
         outputs = logits if isinstance(logits, tuple) else [logits]
         if not all(all_finite(output) for output in outputs):
-            raise TrainingError(f"the logits on the development data are NaN or infinite; {LOWER}")
+            raise TrainingError(f"the logits on the development data are NaN or infinite; {_IF_DIVERGED}")
         return task.reduce(logits)
 
     return reduce
@@ -337,7 +337,7 @@ class _Trainer(StagedTrainer):
         """Count the items of a batch, each by the weight of its class if there are class weights."""
         if self.class_weights is None:
             return _unweighted_items(batch)
-        return weighted_items(batch["labels"], self.class_weights)
+        return weight_of_items(batch["labels"], self.class_weights)
 
     def _run_epoch(self, *given: Any, **named: Any) -> None:
         """Train an epoch, unless a callback has stopped the training before the epoch's first step.
@@ -371,7 +371,7 @@ def _save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Pa
     }
     broken = non_finite(state.items())
     if broken:
-        raise TrainingError(f"{few(broken)} became NaN or infinite; {LOWER}")
+        raise TrainingError(f"{few(broken)} became NaN or infinite; {_IF_DIVERGED}")
     with whole_folder(folder / CHECKPOINT) as checkpoint:
         save_plain(model, checkpoint, state)
         if language_vectors is not None:

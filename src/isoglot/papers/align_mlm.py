@@ -13,7 +13,7 @@ from math import isnan, nan
 from statistics import fmean
 from typing import Any
 
-from isoglot.papers.align_mlm_data import absence_of, derived, language_of, task_of
+from isoglot.papers.align_mlm_data import LANGUAGE_IDS, absence_of, derived, language_of, task_of
 from isoglot.studies import Lab, SamplePairs, ScoreEmbeddings, Work, rank_correlation
 
 SYSTEMS = {"mlm": "MLM", "xlm": "XLM", "dict_mlm": "DICT-MLM", "align_mlm": "ALIGN-MLM"}
@@ -290,7 +290,7 @@ def measured(
     settings: dict[str, Any] = {"setting": "zero_shot" if is_zero_shot else "translate_train"}
     # The authors give language ids in fine-tuning too, one per sentence.
     if system in WITH_LANGUAGE_IDS:
-        settings["language_ids"] = {"en": 2, language: 3}
+        settings["language_ids"] = dict(zip(("en", language), LANGUAGE_IDS, strict=True))
     encoder = encoder_of(lab, system, order, seed, **values)
     scores = lab.evaluate(encoder, study_task, trained_on=trained_on, seed=seed, **settings)
     return scores.value(language)
@@ -308,7 +308,7 @@ def alignment_of(lab: Lab, system: str, order: str, seed: int) -> float:
     if lab.size["score_share"] < 1:
         options["subset"] = {"share": lab.size["score_share"], "seed": 42}  # as in the authors' code
     if system in WITH_LANGUAGE_IDS and lab.size["score_language_ids"]:
-        options["language_ids"] = [2, 3]
+        options["language_ids"] = list(LANGUAGE_IDS)
     work = lab.make(
         f"{encoder.name} alignment",
         ScoreEmbeddings,

@@ -14,6 +14,11 @@ from isoglot.studies import (
     Work,
 )
 
+LANGUAGE_IDS = (2, 3)
+"""Language ids of English and of the derived language in the recipes xlm and dict_mlm, as in the authors' code.
+
+There 1 is padding.
+"""
 _AUTHORS_REPAIR = {"trans": "none", "inv": "flip", "syn": "consistent"}
 """Last name of a transformation (``inv`` of ``trans+inv``) to what the authors' code does to entity tags.
 

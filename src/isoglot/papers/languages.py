@@ -212,16 +212,18 @@ def bitext(lab: Lab, language: str) -> dict[str, Any]:
     return {"path": path, "columns": {"source": 0, "target": 1}, "target_language": language}
 
 
-def side(lab: Lab, pair: str, language: str) -> dict[str, Any]:
+def side(lab: Lab, translated: str, language: str) -> dict[str, Any]:
     """Return one side of a bitext as a recipe's source of text; scales tiny and small.
 
-    ``pair``: The other language of the bitext beside English. ``side(lab, "de", "en")`` is the English side of
-    English-German.
+    ``side(lab, "de", "en")`` is the English side of English-German.
+
+    ``translated``: The language of the bitext beside English. ``language``: That of the side, English or the other.
     """
     if lab.scale == "tiny":
         name = "original" if language == "en" else "derived"
-        return {"path": copy_of_world(lab, pair) / f"{pair}/text/{name}.txt", "language": language}
-    path = f"{DATA}/parallel/en-{pair}.tsv.gz"
+        path = copy_of_world(lab, translated) / f"{translated}/text/{name}.txt"
+        return {"path": path, "language": language}
+    path = f"{DATA}/parallel/en-{translated}.tsv.gz"
     return {"path": path, "columns": {"text": 0 if language == "en" else 1}, "language": language}
 
 
@@ -232,11 +234,8 @@ def start(lab: Lab, checkpoint: str, *, label: str = "base") -> Work | External:
     """
     if lab.scale == "paper":
         return External(label, f"{CHECKPOINTS}/{checkpoint}")
-    changes: dict[str, Any] = {"tokenizer": {"vocab_size": 24000}}
     view = {"probability": lab.size["base_masking"]}
-    sources = []
-    for code in ("de", "es", "fr", "hi", "zh"):
-        sources += [side(lab, code, "en"), side(lab, code, code)]
+    changes: dict[str, Any]
     if lab.scale == "tiny":
         changes = {
             "model": {"hidden_size": 128, "intermediate_size": 512, "initializer_range": 0.05},
@@ -247,6 +246,11 @@ def start(lab: Lab, checkpoint: str, *, label: str = "base") -> Work | External:
         view["max_length"] = 64
         # All copies of the world have the same English side, so it is read once.
         sources = [side(lab, "es", "en"), *(side(lab, code, code) for code in ("es", "de", "fr", "hi", "zh"))]
+    else:
+        changes = {"tokenizer": {"vocab_size": 24000}}
+        sources = []
+        for code in ("de", "es", "fr", "hi", "zh"):
+            sources += [side(lab, code, "en"), side(lab, code, code)]
     sections = {
         **changes,
         "streams": {"text": {"held_out_flags": None, "sources": sources}},
@@ -294,7 +298,7 @@ def counted(
 
 
 def _continuing(lab: Lab, encoder: Work | External, sections: dict[str, Any]) -> dict[str, Any]:
-    """Return sections of a recipe with the encoder to continue; a ``model`` among the sections comes before it."""
+    """Return sections of a recipe with the encoder to continue; a ``model`` among the sections replaces it."""
     train = sections["train"]
     if lab.scale != "paper":
         train = {**train, "save_steps": lab.size["save_steps"]}
@@ -331,6 +335,9 @@ def fill(
 ) -> None:
     """Add every cell of a paper's table to the study, except its averages, which the report computes.
 
+    The table's rows and columns are the paper's. A column of our own is added beside them, cell by cell:
+    ``lab.cell(table, row=row_labels(row), column="tokens", value=..., added=True)``.
+
     Args:
         lab: Lab of the study.
         table: A table of a paper, ``weam:Table1``.
@@ -341,19 +348,25 @@ def fill(
     """
     paper = paper_table(table)
     for row in paper.rows:
-        # The label alone may stand for several rows; together with these attributes it is one row.
-        names = [name for name in ("setting", "pairs", "system", "group") if name in row.attributes]
-        labels = [row.label, *(str(row.attributes[name]) for name in names)]
         for column in paper.columns:
             if column.average:
                 continue
             for seed in seeds or lab.seeds:
                 lab.cell(
                     table,
-                    row=labels,
+                    row=row_labels(row),
                     column=column.id,
                     value=partial(measure, row, column, seed),
                     seed=seed,
                     note=note,
                     is_result=is_result,
                 )
+
+
+def row_labels(row: PaperRow) -> list[str]:
+    """Return the label of a row with the attributes that tell it from others, as :meth:`Lab.cell` takes a row.
+
+    WEAM's Table 1 has two rows ``mBERT†``: ``["mBERT†", "zero-shot", "mbert"]`` is one of them.
+    """
+    names = [name for name in ("setting", "pairs", "system", "group") if name in row.attributes]
+    return [row.label, *(str(row.attributes[name]) for name in names)]

@@ -275,6 +275,7 @@ def _pos_training(lab: Lab, task: StudyTask, row: str, seed: int) -> _TrainingDa
     3. Row ``self-labelled``: the treebank, and translations with tags that the tagger gave them; the control.
     """
     epochs = task.train["epochs"]
+    # Tiny has one specification for all splits; at the other scales the first one begins with `train=` already.
     treebank = f"train={task.data[0]}" if lab.scale == "tiny" else task.data[0]
     # 32 % of EWT are 4,014 sentences, about as many as the translations.
     treebank += lab.at("", "#0:32%", "")

@@ -148,6 +148,7 @@ def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) ->
                 setting="translate_train",
             )
             return scores.value(language, metric)
+        # In English the row is mBERT's zero-shot one: 3.
     if row.system in _NAMES:  # 2
         return _zero_shot_score(lab, kind, row.system, language, metric, seed)
     encoder: Work | External  # 3
@@ -179,17 +180,17 @@ def _zero_shot_score(
     """
     task = _task(lab, kind)
     scores_of_models = []
-    for pair in PAIRS if language == "en" else (language,):
-        encoder = _pair_model(lab, system, pair, seed, **values)
+    for other in PAIRS if language == "en" else (language,):
+        encoder = _pair_model(lab, system, other, seed, **values)
         # Each model is evaluated once, in both of its languages, whichever of them is asked for.
-        both = ["en", pair] if pair in task.languages else ["en"]
+        both = ["en", other] if other in task.languages else ["en"]
         scores = lab.evaluate(encoder, task, both, trained_on="en", seed=seed, setting="zero_shot")
         scores_of_models.append(scores.value(language, metric))
     return fmean(scores_of_models)
 
 
-def _pair_model(lab: Lab, system: str, pair: str, seed: int, **values: float) -> Work:
-    """Ask for WEAM, or TLM with the same data and settings (§3.1), of one language pair: ``de`` is English-German.
+def _pair_model(lab: Lab, system: str, language: str, seed: int, **values: float) -> Work:
+    """Ask for WEAM, or TLM with the same data and settings (§3.1), of English and another language.
 
     ``values``: ``masking`` or ``weight`` in place of the study's size.
     """
@@ -207,7 +208,7 @@ def _pair_model(lab: Lab, system: str, pair: str, seed: int, **values: float) ->
             changed.append(f"{name}={value}")
     run = " ".join([system, *changed])
     sections = {
-        "streams": {"bitext": {"path": aligned(lab, pair), "encode": {"max_length": size["length"]}}},
+        "streams": {"bitext": {"path": aligned(lab, language), "encode": {"max_length": size["length"]}}},
         "views": {"pair": {"probability": size["masking"], "max_length": size["length"]}},
         "objectives": {
             "masked_lm": {"head": "literal" if size["head"] == "literal" else "model"},
@@ -217,4 +218,4 @@ def _pair_model(lab: Lab, system: str, pair: str, seed: int, **values: float) ->
         "epochs": {"count": size["epochs"]},
         "train": {"learning_rate": size["learning_rate"]},
     }
-    return continued(lab, run, "weam", start(lab, MBERT), sections, seed=seed, name=f"{run} {pair}")
+    return continued(lab, run, "weam", start(lab, MBERT), sections, seed=seed, name=f"{run} {language}")

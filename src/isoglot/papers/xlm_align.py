@@ -189,6 +189,7 @@ def _data(lab: Lab, number: int, stream: str, note: str) -> None:
         place = str(row.attributes.get("pair") or row.attributes["lang"])
         code = place.removeprefix("en-")
         has_data = lab.scale == "paper" or code in ("en", *COPIES)
+        # Column to the count that fills it. Without data it is empty, and `_counted` says why.
         columns = {"size_gb": "gigabytes" if has_data else ""}
         if stream and has_data:
             columns |= {"sentences": "kept", "tokens": "tokens"}  # 1
@@ -362,8 +363,9 @@ def _sections(lab: Lab, system: str, choices: dict[str, Any], *, short: bool = F
         streams["text"] |= {"sampling_exponent": None, "pack": None}
         train["fp16"] = None
         if has_bitext:
-            order = COPIES if is_small else ("es", "de", "fr", "hi", "zh")
-            sources = [{"path": f"{aligned(lab, c)}/data-*.parquet", "target_language": c} for c in order]
+            # The order of the sources is part of the hash of runs that exist.
+            codes = COPIES if is_small else ("es", "de", "fr", "hi", "zh")
+            sources = [{"path": f"{aligned(lab, c)}/data-*.parquet", "target_language": c} for c in codes]
             streams["bitext"] = {"kind": "aligned", "sampling_exponent": None, "sources": sources}
             if is_small:
                 streams["bitext"]["encode"] = {"max_length": 256, "max_side": 126}

@@ -54,8 +54,8 @@ def text_sources(lab: Lab) -> list[dict[str, Any]]:
     """Return text in all languages, as a recipe's sources; English is one side of the first language's bitext."""
     if lab.scale == "paper":
         return [{"path": f"{CORPORA}/text.{code}.txt", "language": code} for code in _TEXT.split()]
-    order = lab.at(("es", "de", "fr", "hi", "zh"), COPIES, ())
-    return [languages.side(lab, order[0], "en"), *(languages.side(lab, code, code) for code in order)]
+    codes = lab.at(("es", "de", "fr", "hi", "zh"), COPIES, ())
+    return [languages.side(lab, codes[0], "en"), *(languages.side(lab, code, code) for code in codes)]
 
 
 def task_of(lab: Lab, kind: str) -> StudyTask:

@@ -88,7 +88,10 @@ class ClassificationTask(HeadTask):
         )  # fmt: skip
 
     def know(self, labels: Sequence[str] | None) -> None:
-        """Take the labels of the head; after this, data with other labels are refused. ``None`` allows any label."""
+        """Take the labels of the head as ``_allowed``; after this, data with other labels are refused.
+
+        ``None``, with which the base class begins, allows any label.
+        """
         self._allowed = None if labels is None else tuple(labels)
 
     def _require_known(self, labels: Sequence[str]) -> None:

@@ -77,7 +77,10 @@ class HeadTask:
     schema: ClassVar[Features]
     group: ClassVar[tuple[str, ...]] = ()
     named_options: ClassVar[frozenset[str]] = frozenset()
-    """Options that were named when the task was built, even with their default values."""
+    """Options that were named when the task was built, even with their default values.
+
+    A task that :func:`isoglot.tasks.build_task` made has its own set; other tasks have this empty one.
+    """
 
     def __post_init__(self) -> None:
         self.name = self.name or self.kind

@@ -90,18 +90,21 @@ class LexiconInductionTask:
             is_of_split = split_mask(table, split, source=f"{self.name}: {path}")
             sources, targets = list(table["source"]), list(table["target"])
         else:
-            if _names(path, target, source) and not _names(path, source, target):
+            if _is_named(path, target, source) and not _is_named(path, source, target):
                 raise InputError(
                     f"is named as {target}-{source}, but {language} is requested; name that direction's dictionary",
                     path=path,
                 )
             sources, targets = _read_lines(path)
-        if self.words is None and is_of_split is not None:  # 2
+        name = Path(path).name
+        if self.words is not None:  # 1
+            asked = self._in_slice(sources, name, split)
+        elif is_of_split is not None:  # 2
             asked = is_of_split
-        elif self.words is None and in_memory is not None:  # 3
+        elif in_memory is not None:  # 3
             asked = [True] * len(sources)
-        else:  # 1, 4
-            asked = self._in_slice(sources, Path(path).name, split)
+        else:  # 4
+            asked = self._in_slice(sources, name, split)
         columns = {
             "source": sources,
             "target": targets,
@@ -157,7 +160,7 @@ class LexiconInductionTask:
             for k in _PRECISIONS:
                 hits = 0
                 for words, translations in zip(ranked, gold.values(), strict=True):
-                    hits += not translations.isdisjoint(words[:k])
+                    hits += any(word in translations for word in words[:k])
                 scores[f"{prefix}precision_at_{k}"] = 100 * hits / len(ranked)
             # CSLS comes last, so its candidates are the predictions.
             nearest_words = [words[0] if words else "" for words in ranked]
@@ -185,7 +188,7 @@ class LexiconInductionTask:
             of_slice: list[Path] = []
             whole: list[Path] = []
             for path in sorted(Path(specs[0]).iterdir()):
-                if not _names(path, source, target):
+                if not _is_named(path, source, target):
                     continue
                 match = _SLICE_IN_NAME.search(path.name)
                 if match is None:
@@ -248,6 +251,6 @@ def _translations(dataset: Dataset) -> dict[str, set[str]]:
     return translations
 
 
-def _names(path: str | Path, source: str, target: str) -> bool:
+def _is_named(path: str | Path, source: str, target: str) -> bool:
     """Whether a file is named as a dictionary from one language to another: ``en-de.txt``, but not ``ten-de.txt``."""
     return re.search(rf"(?<![a-z]){source}-{target}(?![a-z])", Path(path).name) is not None

@@ -304,10 +304,12 @@ def _start_of_window(window: Window) -> int:
 
 
 def _first_answer(answers: dict[str, Any]) -> tuple[int, int] | None:
-    """Return the number of the first answer's first character, and of the one behind its last; ``None`` without answer.
+    """Return the span of the first answer in the context, in characters; ``None`` without answer.
 
-    1. Spaces around the answer do not count, because no token holds them: `` Berlin`` at 0 is 1 to 7.
-    2. The first number is negative if the answer was not found in the context.
+    The end is one behind the last character: ``Berlin`` at the start of the context is ``(0, 6)``.
+
+    1. Spaces around the answer do not count, because no token holds them: `` Berlin`` at 0 is ``(1, 7)``.
+    2. The start is negative if the answer was not found in the context.
     """
     if not answers["text"]:
         return None

@@ -28,7 +28,7 @@ def maximal_context(windows: Sequence[Window]) -> list[NDArray[np.bool_]]:
     Windows of tokens 0–4 and 3–7 share tokens 3 and 4. Token 3 has one token to its right in the first window and none
     to its left in the second, so it is the first window's; token 4 is the second window's.
     """
-    # Characters of a token: the score and the number of its window.
+    # Characters of a token to its best score so far, and to the number of the window with that score.
     best: dict[tuple[int, int], tuple[float, int]] = {}
     for number, window in enumerate(windows):
         count = len(window.offsets)
@@ -94,20 +94,21 @@ def _best_in(
     if not count:
         return None
     part = slice(window.first, window.first + count)
-    begin, end = output[0, part].astype(np.float64), output[1, part].astype(np.float64)
+    start_scores, end_scores = output[0, part].astype(np.float64), output[1, part].astype(np.float64)
     if allowed is not None:
-        begin = np.where(allowed, begin, -np.inf)
+        start_scores = np.where(allowed, start_scores, -np.inf)
     top = min(n_best, count)
-    starts = np.argsort(-begin, kind="stable")[:top]
-    ends = np.argsort(-end, kind="stable")[:top]
-    # Starts that are not allowed have no finite score, but are among the best if there are few tokens.
-    starts = starts[np.isfinite(begin[starts])]
+    starts = np.argsort(-start_scores, kind="stable")[:top]
+    ends = np.argsort(-end_scores, kind="stable")[:top]
+    # With few allowed tokens, some that are not allowed are among the best starts. Their score is minus infinity.
+    starts = starts[np.isfinite(start_scores[starts])]
     # Rows are starts and columns are ends: every pair of them is a span.
     length = ends[None, :] - starts[:, None] + 1
     fits = (length >= 1) & (length <= longest)
     if not fits.any():
         return None
-    scores = np.where(fits, begin[starts][:, None] + end[ends][None, :], -np.inf)
+    sums = start_scores[starts][:, None] + end_scores[ends][None, :]
+    scores = np.where(fits, sums, -np.inf)
     best_start, best_end = np.unravel_index(int(scores.argmax()), scores.shape)
     first, last = starts[best_start], ends[best_end]
     score = float(scores[best_start, best_end])

@@ -44,7 +44,8 @@ class TaggingTask(HeadTask):
         allowed: Tags that the data may have; by default UPOS, or any IOB2 tags. A trained model sets it to its own.
         format: Format of the files: conllu, panx, indexed, pairs or columns; detected from the file by default.
 
-    **Metrics**: ``f1`` (chunks; of POS as XTREME counts them), ``precision``, ``recall``, ``accuracy`` (tokens).
+    **Metrics**: ``f1``, ``precision`` and ``recall`` (micro-averaged over chunks; those of POS are counted as XTREME
+    counts them), ``accuracy`` (tokens).
     """
 
     max_length: int = 128
@@ -77,19 +78,18 @@ class TaggingTask(HeadTask):
     def load(self, language: str, split: str) -> Dataset:
         """Load TAGGED rows with tags that the task, or the trained model, has.
 
-        Words without a tag are refused in test data, where every word counts. Other data may have some, but not such
-        words alone.
+        1. Data in which no word has a tag are refused.
+        2. In test data every word needs a tag, because every word counts. In other data some may lack one.
         """
         rows = super().load(language, split)
         seen = {tag for tags in rows["tags"] for tag in tags}
-        has_tags = seen != {UNLABELLED}
-        if UNLABELLED in seen and (split == "test" or not has_tags):
-            advice = "tag them, or give other data" if has_tags else ADVICE
-            lacking = "words" if has_tags else "all words"
-            raise ConfigurationError(
-                f"{self.name} data ({self.data.describe()}): {lacking} of the {split} data have no tag ({UNLABELLED}); "
-                f"{advice}"
-            )
+        problem = ""
+        if seen == {UNLABELLED}:  # 1
+            problem = f"all words of the {split} data have no tag ({UNLABELLED}); {ADVICE}"
+        elif UNLABELLED in seen and split == "test":  # 2
+            problem = f"words of the test data have no tag ({UNLABELLED}); tag them, or give other data"
+        if problem:
+            raise ConfigurationError(f"{self.name} data ({self.data.describe()}): {problem}")
         for tag in sorted(seen):
             try:
                 check_tag(tag, self.allowed)
@@ -105,7 +105,10 @@ class TaggingTask(HeadTask):
         return table
 
     def read_file(self, location: Location, language: str, split: str) -> Dataset:
-        """Read TAGGED rows from a file of words and tags."""
+        """Read TAGGED rows from a file of words and tags.
+
+        IOB1 of column files becomes IOB2 here. Rows of tables, of memory and of the hub keep the tags that they have.
+        """
         return read_tags(
             location.path, language=language, labels=self.allowed, name=self.format, surface=self._written
         )
@@ -146,8 +149,9 @@ class TaggingTask(HeadTask):
 
         sentences = [list(words) for words in dataset["words"]]
         rows: list[EncodedRow] = []
-        word_count = words_behind_a_space = 0
-        for number, (cut, tags) in enumerate(
+        word_count = words_begun_by_a_space = 0
+        # `cut` has the pieces of a sentence (`ids`), and the number of the word of each piece (`words`).
+        for sentence, (cut, tags) in enumerate(
             zip(cut_words(tokenizer, sentences), dataset["tags"], strict=True)
         ):
             unknown_tags = set(tags) - {*label_ids, UNLABELLED}
@@ -160,7 +164,7 @@ class TaggingTask(HeadTask):
             )
             word_count += len(pieces_of_words)
             # Words whose first piece is a space and nothing else.
-            words_behind_a_space += sum(pieces[0] in spaces for pieces in pieces_of_words)
+            words_begun_by_a_space += sum(pieces[0] in spaces for pieces in pieces_of_words)
             lengths = [len(pieces) for pieces in pieces_of_words]
             for first, first_counted, end in _windows(lengths, room, self.overlap):
                 pieces_in_row = pieces_of_words[first:end]
@@ -169,8 +173,9 @@ class TaggingTask(HeadTask):
                     pieces_in_row = [pieces_in_row[0][:room]]
                 ids = template.sequence(np.concatenate(pieces_in_row))
                 positions = _label_positions(pieces_in_row, len(template.prefix), skipped_pieces)
+                position_of = dict(zip(range(first, end), positions, strict=True))
                 # Words before the first that counts are context: their labels stand in the row before.
-                labelled = [(word, positions[word - first]) for word in range(first_counted, end)]
+                labelled = [(word, position_of[word]) for word in range(first_counted, end)]
                 labels = np.full(len(ids), IGNORED, np.int32)
                 for word, position in labelled:
                     # No part in the loss: words without a tag, and tags of dev data that the model does not have.
@@ -180,16 +185,16 @@ class TaggingTask(HeadTask):
                 inputs: dict[str, Any] = {"input_ids": ids.astype(np.int32), "labels": labels}
                 if segments:
                     inputs["token_type_ids"] = np.zeros(len(ids), np.int8)
-                rows.append(EncodedRow(inputs, number, labelled))
+                rows.append(EncodedRow(inputs, sentence, labelled))
 
-        labels_stand_on_spaces = self.label_piece == "first" and 2 * words_behind_a_space > word_count
+        labels_stand_on_spaces = self.label_piece == "first" and 2 * words_begun_by_a_space > word_count
         if labels_stand_on_spaces and not training:
             _LOG.warning(
                 spelled(
                     "%d of %d words have their tag on a piece that is only a space; a tagger that learned from another "
                     "language hardly saw tags there: fine-tune with [[label_piece='text']]"
                 ),
-                words_behind_a_space,
+                words_begun_by_a_space,
                 word_count,
             )
         return rows
@@ -340,15 +345,18 @@ def _windows(lengths: Sequence[int], room: int, overlap: int) -> list[tuple[int,
     """
     windows = []
     first_counted = 0
-    while first_counted < len(lengths):
+    # A word that is longer than a row is cut to the row.
+    sizes = [min(length, room) for length in lengths]
+    while first_counted < len(sizes):
+        # The first word that counts always has its place: context gives way until it fits.
         first = max(0, first_counted - overlap)
-        # Context gives way until the first word that counts fits; a longer word than the room is cut to it.
-        while first < first_counted and sum(min(n, room) for n in lengths[first : first_counted + 1]) > room:
+        end = first_counted + 1
+        while first < first_counted and sum(sizes[first:end]) > room:
             first += 1
         # Further words follow as long as they fit.
-        end, used = first, 0
-        while end < len(lengths) and (used + lengths[end] <= room or end <= first_counted):
-            used += min(lengths[end], room)
+        used = sum(sizes[first:end])
+        while end < len(sizes) and used + sizes[end] <= room:
+            used += sizes[end]
             end += 1
         windows.append((first, first_counted, end))
         first_counted = end

@@ -97,8 +97,9 @@ class TextEncoder:
                 f"got pooling {pooling!r}, but word embeddings have no first position; leave it out, or choose a layer"
             )
         self.pooling = pooling
-        # Entries of a dictionary get the space that the tokenizer wants before a word inside a sentence.
-        self._as_encoded = PieceEncoder(self.tokenizer, shared=True).as_in_sentence if entries else list
+        # Entries of a dictionary get the space that the tokenizer wants before a word inside a sentence. Other texts
+        # stay as they are.
+        self._prepared = PieceEncoder(self.tokenizer, shared=True).as_in_sentence if entries else list
         if max_length is not None and max_length < _LEAST_LENGTH:
             raise ConfigurationError(f"max_length must be {_LEAST_LENGTH} tokens or more, got {max_length}")
         self.longest = min(max_length or 512, encoder_length(self.model) or 10**9)
@@ -148,7 +149,7 @@ class TextEncoder:
             return torch.zeros(0, width, device=self.model.device)
         if self.prefix:
             texts = [self.prefix + text for text in texts]
-        texts = self._as_encoded(texts)
+        texts = self._prepared(texts)
         with self._tokenizing:
             encoded = self.tokenizer(
                 texts,

@@ -3,7 +3,8 @@
 A *chunk* is a run of tokens with one type, such as an entity. The tags of its tokens have a *prefix*: B begins a chunk,
 I continues it, E ends it, S is a chunk of a single token; O (or ``.``) is outside. Two readings of a tag are needed:
 
-1. Named entities: a tag is a prefix and a type, ``B-PER``.
+1. Named entities: a tag is a prefix and a type, ``B-PER``. IOB2, which the readers expect, has the prefixes B and I;
+   E and S occur only where the user allows other tags.
 2. Parts of speech: XTREME runs seqeval 0.0.12 over bare tags, of which the *first letter* is taken for the prefix and
    the *whole tag* for the type. So neighbours with one tag merge into one chunk (``NOUN NOUN``), except where the first
    letter is a prefix that closes or opens a chunk (``SYM SYM``: S is a chunk of a single token). Later versions of
@@ -20,10 +21,14 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.results.example_counts import ExampleCounts
 
 _OUTSIDE = ("O", ".")
-_CLOSES_BETWEEN = {("B", "B"), ("B", "S"), ("B", "O"), ("I", "B"), ("I", "S"), ("I", "O")}
-"""Prefixes of two neighbours between which a chunk ends, whatever their types."""
-_OPENS_BETWEEN = {("E", "E"), ("E", "I"), ("S", "E"), ("S", "I"), ("O", "E"), ("O", "I")}
-"""Prefixes of two neighbours between which a chunk begins, whatever their types."""
+_ALWAYS_ENDS = ("E", "S")
+"""Prefixes behind which a chunk ends, whatever comes next."""
+_ALWAYS_BEGINS = ("B", "S")
+"""Prefixes at which a chunk begins, whatever came before."""
+_ENDS_BETWEEN = {("B", "B"), ("B", "S"), ("B", "O"), ("I", "B"), ("I", "S"), ("I", "O")}
+"""Prefixes of two neighbours: behind the first one a chunk ends, even if both have one type."""
+_BEGINS_BETWEEN = {("E", "E"), ("E", "I"), ("S", "E"), ("S", "I"), ("O", "E"), ("O", "I")}
+"""Prefixes of two neighbours: at the second one a chunk begins, even if both have one type."""
 
 ChunkScores = dict[str, ExampleCounts]
 """``f1``, ``precision`` and ``recall``, counted per sentence."""
@@ -32,8 +37,9 @@ ChunkScores = dict[str, ExampleCounts]
 def chunks(tags: Sequence[str], type_of: Callable[[str], str]) -> list[tuple[str, int, int]]:
     """Find the chunks of one sentence: type, first and last token. The rules are those of seqeval.
 
-    1. A chunk ends after E or S, before a prefix that closes it (``B-PER B-PER`` are two), and where the type changes.
-    2. A chunk begins at B or S, at E or I after a chunk that was closed or after O, and where the type changes.
+    1. A chunk ends behind E or S; behind B or I, if B, S or O comes next (``B-PER B-PER`` are two chunks); and where
+       the type changes.
+    2. A chunk begins at B or S; at E or I, if E, S or O came before; and where the type changes.
 
     ``type_of``: Returns the type of a tag.
 
@@ -48,11 +54,19 @@ def chunks(tags: Sequence[str], type_of: Callable[[str], str]) -> list[tuple[str
         prefix, chunk_type = tag[:1], type_of(tag)
         neighbours = (prefix_before, prefix)
         changes = chunk_type != type_before
-        ends = prefix_before in ("E", "S") or neighbours in _CLOSES_BETWEEN  # 1
-        if ends or (changes and prefix_before not in _OUTSIDE):
+        # 1
+        ends = (
+            prefix_before in _ALWAYS_ENDS
+            or neighbours in _ENDS_BETWEEN
+            or (changes and prefix_before not in _OUTSIDE)
+        )
+        if ends:
             found.append((type_before, first, position - 1))
-        begins = prefix in ("B", "S") or neighbours in _OPENS_BETWEEN  # 2
-        if begins or (changes and prefix not in _OUTSIDE):
+        # 2
+        begins = (
+            prefix in _ALWAYS_BEGINS or neighbours in _BEGINS_BETWEEN or (changes and prefix not in _OUTSIDE)
+        )
+        if begins:
             first = position
         prefix_before, type_before = prefix, chunk_type
     return found
@@ -67,7 +81,8 @@ def entity_score(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str
         >>> entity_score([["B-PER", "I-PER"]], [["B-PER", "O"]])["f1"].value
         0.0
     """
-    # The type is what follows the prefix and a hyphen: PER of B-PER. O, and a B without a type, have the type _.
+    # The type is what follows the prefix and a hyphen: PER of B-PER. O, and a B without a type, have the type _. The
+    # expression is seqeval's, by which the type of a tag without a hyphen, BPER, is PER too; `tag[2:]` would be ER.
     return _score(gold, predicted, lambda tag: tag[1:].split("-", 1)[-1] or "_")
 
 
