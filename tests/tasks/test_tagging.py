@@ -146,3 +146,13 @@ def test_rows_without_room_for_a_word_and_negative_overlaps_are_refused() -> Non
     assert len(build_task("pos", [], max_length=3).encode(data, tokenizer, model, training=False)) == 2
     with refused(ConfigurationError, "overlap must be 0 words or more, got -1"):
         build_task("pos", [], overlap=-1)
+
+
+@pytest.mark.parametrize("tag", ["U-PER", "L-PER"])
+def test_ner_refuses_tags_whose_entities_cannot_be_counted(tag: str) -> None:
+    with refused(ConfigurationError, "allowed", f"'{tag}'", "S-"):
+        build_task("ner", [], allowed=("O", "B-PER", tag))
+    task = build_task("ner", [])
+    with refused(ConfigurationError, f"'{tag}'"):
+        task.know(["O", "B-PER", tag])
+    task.know(["O", "S-PER", "E-PER", "THING"])

@@ -293,6 +293,30 @@ class NamedEntities(TaggingTask):
     }  # fmt: skip
     chunks = staticmethod(entity_score)
 
+    def __post_init__(self) -> None:
+        """Refuse allowed tags whose entities could not be counted."""
+        super().__post_init__()
+        _require_counted_prefixes(self.allowed or ())
+
+    def know(self, labels: Sequence[str] | None) -> None:
+        """Take the tags of the head, whose entities must be countable too."""
+        _require_counted_prefixes(labels or ())
+        super().know(labels)
+
+
+def _require_counted_prefixes(tags: Sequence[str]) -> None:
+    """Refuse tags with a prefix that :func:`entity_score` does not know, such as L and U of BILOU.
+
+    By seqeval's rules, entities of such tags are lost or joined: ``U-PER U-PER`` would be one entity of two words.
+    """
+    for tag in tags:
+        prefix, hyphen, _ = tag.partition("-")
+        if hyphen and len(prefix) == 1 and prefix not in "BIESO":
+            raise ConfigurationError(
+                f"[[allowed]]: the entities of {tag!r} cannot be counted, only those of IOB2 and IOBES; "
+                "write L- of BILOU as E-, and U- as S-"
+            )
+
 
 def _space_pieces(tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
     """Return the pieces that are a space and nothing else: SentencePiece's ``▁``, and ``Ġ`` of byte-level BPE."""
