@@ -108,7 +108,10 @@ class TranslationModel(ABC):
         return state.hexdigest()
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return everything that the model has learned as arrays by the names that a saved model has for them."""
+        """Return everything that the model has learned as arrays by the names that a saved model has for them.
+
+        :mod:`~isoglot.aligners.statistical.saved_models` has the rules for the type, length and numbers of each array.
+        """
         source, target = self.word_pairs
         arrays = {"types.source": source, "types.target": target}
         for name, array in self.forward.arrays(source, target).items():
@@ -120,8 +123,9 @@ class TranslationModel(ABC):
     def save(self, path: str | Path, *, about: Mapping[str, Any]) -> None:
         """Write ``tables.safetensors``, ``vocabulary.json`` and ``model.json`` as a folder.
 
-        ``about``: Settings of the aligner (``method``, ``options``, ``lowercase`` and more), and ``made_from``, which
-        :func:`require_room` compares.
+        What the model has learned goes into the tables. ``about`` goes into `model.json`: ``made_from``, which
+        :func:`require_room` compares, and the settings of the aligner (``method``, ``options``, ``lowercase`` and
+        more). Loading hands all of these settings to the aligner's constructor.
         """
         require_room(path)
         with whole_folder(path) as folder:
@@ -262,7 +266,7 @@ def _posteriors(
 ) -> Doubles:
     """Compute the posteriors of a text by one direction. **Shape** of each pair: (condition, generated)."""
     text = diagonal.DirectionText(condition, generated, model.table.flat)
-    return diagonal.posteriors(text, model.learned, options.positions)
+    return diagonal.posteriors(text, model.learned, options.position_options)
 
 
 def _best(
@@ -271,7 +275,7 @@ def _best(
     """Find the best words of a text by one direction of fast_align's model."""
     best = BestWords.empty(generated)
     text = diagonal.DirectionText(condition.flat, generated.flat, model.table.flat)
-    positions = text.positions(options.positions, model.tension)
+    positions = text.position_table(options.position_options, model.tension)
     decode = partial(diagonal.decode, text, model.learned, positions, best)
     in_threads(decode, parts(condition, generated), words=len(generated.ids))
     require_possible(best.log_likelihood)
