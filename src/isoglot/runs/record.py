@@ -11,8 +11,8 @@ The values of a record, and where they stand:
 - *made_from*: inputs and options, in `run.json` and in the manifest; a later command compares them.
 - *contents* of `run.json`: `made_from`, and more that is known when the run begins.
 - *results*: facts that are known at the end, in the manifest beside the contents.
-- *circumstances*: versions and times, which are added without being asked for and are not compared
-  (:func:`_circumstances`).
+- *circumstances*: versions and times, which every record has (:func:`_circumstances`). A run that is continued with
+  other versions is warned of, and not refused.
 
 `make` holds the folder's lock: if two processes want the same folder, one makes it and the other waits. Training takes
 hours, so a second training of the same folder is refused instead (`isoglot.runs.lock.occupied`); training calls
