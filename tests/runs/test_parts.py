@@ -129,6 +129,15 @@ def in_a_thread(work: Callable[[], object]) -> None:
     assert done.wait(60)
 
 
+def test_the_folder_of_a_run_that_was_killed_before_its_first_part_is_removed(tmp_path: Path) -> None:
+    out = tmp_path / "out.txt"
+    folder = tmp_path / ".out.txt.parts"
+    folder.mkdir()
+    (folder / "run.json").write_text("{}", encoding="utf-8")
+    run(out, Work())  # too short to write parts itself
+    assert not folder.exists()
+
+
 def test_parts_that_another_thread_keeps_are_unlocked_at_the_end(tmp_path: Path, at_once: None) -> None:
     out, folder = tmp_path / "out.txt", tmp_path / ".out.txt.parts"
     for resume in (False, True):  # a new folder, and one that an earlier run has left

@@ -287,8 +287,8 @@ class Parts:
             )
 
     def finish(self) -> None:
-        """Remove all parts, because the output is whole; earlier parts too, if a later write failed."""
-        if self._folder is not None and self._has_record:
+        """Remove the parts and their folder, because the output is whole; also a folder that an earlier run left empty."""
+        if self._folder is not None and self._is_locked:
             remove(self._folder, RUN, "*.parquet")
 
     def close(self) -> None:

@@ -28,9 +28,12 @@ class Counts(NamedTuple):
     """One direction's expected counts."""
 
     links: Doubles  # of each pair of words. Shape: (pairs)
-    # Counts of each generated word; how many a word has, the method says. Shape: (rows, generated vocabulary)
+    # Counts of each generated word. fast_align has one row, the null links; the HMM has two, the null links and the
+    # occurrences. Shape: (rows, generated vocabulary)
     of_words: Doubles
-    rest: Doubles  # everything else that adds up: jumps, or the tension. Shape: (any)
+    rest: (
+        Doubles  # everything else that adds up: of fast_align the tension, of the HMM the jumps. Shape: (any)
+    )
 
     @classmethod
     def nothing(cls) -> Counts:

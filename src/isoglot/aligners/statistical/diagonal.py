@@ -246,17 +246,17 @@ def _update(text, word_range, model, positions, likelihood, rows, arrays):
             first_condition, first_generated = condition.offsets[s], generated.offsets[s]
             n, m = condition.offsets[s + 1] - first_condition, generated.offsets[s + 1] - first_generated
             # The places of the word in the sentence: usually one.
-            times = 0
+            place_count = 0
             for i in range(n):
                 if condition.ids[first_condition + i] == word:
-                    places[times] = i
-                    times += 1
+                    places[place_count] = i
+                    place_count += 1
             # Expected links: p(a_j = i, f_j), divided by the probability of f_j.
             for j in range(m):
                 probability_at = 2 * generated.ids[first_generated + j]
                 count_at = probability_at + 1
-                for time in range(times):
-                    at_position = position(places[time], j, n, m, positions.start[s], positions)
+                for k in range(place_count):
+                    at_position = position(places[k], j, n, m, positions.start[s], positions)
                     joint = spread_row[probability_at] * at_position
                     spread_row[count_at] += joint / likelihood[first_generated + j]
         # M-step of the row.

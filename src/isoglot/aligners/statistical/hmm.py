@@ -271,7 +271,7 @@ class HmmDirection:
         """Return what adds up over parts of a text, of these pairs: all counts, without the prior of the jumps."""
         links = self.counts[self.table.slots(condition, generated)]
         jumps = np.concatenate([self.jumps.by_width, self.jumps.first_link]) - JUMP_ALPHA
-        return Counts(links, np.stack([self.null_counts, self.frequency]), jumps)
+        return Counts(links=links, of_words=np.stack([self.null_counts, self.frequency]), rest=jumps)
 
     @classmethod
     def of_counts(

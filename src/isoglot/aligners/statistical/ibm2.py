@@ -127,7 +127,9 @@ class DiagonalDirection:
             return None
         links = self.counts[0][self.table.slots(condition, generated)].astype(np.float64)
         tokens = links.sum() + self.counts[1].sum()
-        return Counts(links, self.counts[1][None], np.array([self.tension * tokens]))
+        return Counts(
+            links=links, of_words=self.counts[1].reshape(1, -1), rest=np.array([self.tension * tokens])
+        )
 
     @classmethod
     def of_counts(

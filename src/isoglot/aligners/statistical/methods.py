@@ -196,28 +196,22 @@ class FastAlignModel(TranslationModel):
         cls, source: BitextSide, target: BitextSide, options: DiagonalOptions, start: Self | None = None
     ) -> Self:
         """Learn both directions, one after the other."""
-        start_forward = start_reverse = source_numbers = target_numbers = None
-        if start is not None:
-            start_forward, start_reverse = start.forward, start.reverse
-            # The number that each word of the text has in `start`.
-            source_numbers = locate_words(start.source_words, source.words)
-            target_numbers = locate_words(start.target_words, target.words)
 
-        def learn(
-            condition: BitextSide,
-            generated: BitextSide,
-            start_direction: ibm2.DiagonalDirection | None,
-            numbers: tuple[Any, Any],
-        ) -> ibm2.DiagonalDirection:
-            """Learn one direction, from nothing or from a direction of the model ``start``."""
+        def learn(condition: BitextSide, generated: BitextSide, *, reverse: bool) -> ibm2.DiagonalDirection:
+            """Learn one direction, from nothing or from the same direction of the model ``start``."""
             table = PairTable.of(condition, generated)
-            begin = None
-            if start_direction is not None:
-                begin = start_direction.probabilities_of_text(table, *numbers)
-            return ibm2.estimate(condition, generated, table, options, keep_counts=True, start=begin)
+            probabilities = None
+            if start is not None:
+                known: ibm2.DiagonalDirection = start.reverse if reverse else start.forward
+                known_condition, known_generated = start.words[::-1] if reverse else start.words
+                # The number that each word of the text has in `start`.
+                condition_numbers = locate_words(known_condition, condition.words)
+                generated_numbers = locate_words(known_generated, generated.words)
+                probabilities = known.probabilities_of_text(table, condition_numbers, generated_numbers)
+            return ibm2.estimate(condition, generated, table, options, keep_counts=True, start=probabilities)
 
-        forward = learn(source, target, start_forward, (source_numbers, target_numbers))
-        reverse = learn(target, source, start_reverse, (target_numbers, source_numbers))
+        forward = learn(source, target, reverse=False)
+        reverse = learn(target, source, reverse=True)
         return cls((source.words, target.words), forward, reverse)
 
     @classmethod
