@@ -287,7 +287,7 @@ class Parts:
             )
 
     def finish(self) -> None:
-        """Remove the parts and their folder, because the output is whole; also a folder that an earlier run left empty."""
+        """Remove the parts and their folder, because the output is whole; also one without parts from a killed run."""
         if self._folder is not None and self._is_locked:
             remove(self._folder, RUN, "*.parquet")
 

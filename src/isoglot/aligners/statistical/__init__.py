@@ -4,7 +4,7 @@
              bitext.py       pair_table.py          fast_align: ibm2.py, diagonal.py        decoding.py
                                                     hmm: hmm_training.py, text_passes.py
 
-Read ``model.py`` first: ``StatisticalAligner`` learns, aligns, saves and loads. ``methods.py`` has a class a method,
+Read ``model.py`` first: ``StatisticalAligner`` learns, aligns, saves and loads. ``methods.py`` has a class per method,
 which brings two directions together; ``saved_models.py`` reads what it saved. ``ibm2.py`` and ``hmm.py`` begin with the
 models' formulas. The compiled loops are in ``diagonal.py``, ``positions.py`` (fast_align), ``text_passes.py`` and
 ``markov.py`` (HMM). ``merging.py`` adds up models of parts of a text.

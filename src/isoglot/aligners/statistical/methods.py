@@ -1,4 +1,4 @@
-"""The statistical models: one class a method, which estimates, decodes, saves, and writes a lexicon.
+"""The statistical models: one class per method, which estimates, decodes, saves, and writes a lexicon.
 
 A model has two directions, *forward*, which generates target words, and *reverse*, which generates source words. All
 that depends on the method is in the class of a direction (``ibm2.DiagonalDirection``, ``hmm.HmmDirection``).
