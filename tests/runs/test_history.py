@@ -32,6 +32,11 @@ def test_history_is_the_same_file_whether_the_log_comes_from_memory_or_from_a_sa
     assert written[0] == written[1] == '{"step": 5, "epoch": 1.0, "loss": 2.0}\n'
 
 
+def test_a_text_may_hold_characters_that_end_a_line_elsewhere(tmp_path: Path) -> None:
+    write_history(tmp_path, [{"step": 1, "note": "a\u2028b\x85c"}, {"step": 2, "note": "d"}])
+    assert Checkpoint(tmp_path / "checkpoint").history["note"].to_dict() == {1: "a\u2028b\x85c", 2: "d"}
+
+
 def test_a_broken_line_is_named(tmp_path: Path) -> None:
     (tmp_path / HISTORY).write_text('{"step": 5, "loss": 2.0}\n{"step": 10, "lo', encoding="utf-8")
     with refused(InputError, f"{HISTORY}:2: "):

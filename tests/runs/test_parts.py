@@ -96,7 +96,7 @@ def test_parts_are_neither_deleted_nor_taken_unasked(tmp_path: Path, at_once: No
     with refused(ConfigurationError, "/.out.txt.parts: ", "different: setting)"):
         run(out, Work(), setting=2, resume=True)
     with kept_parts(out, lambda: {"setting": 1}, what="test run", engine="ray") as parts:
-        assert parts.kept(0, content_of([0, 1])) is not None  # on a cluster the same command goes on
+        assert parts.read(0, content_of([0, 1])) is not None  # on a cluster the same command goes on
 
 
 def test_changed_rows_are_noticed_in_their_block(tmp_path: Path, at_once: None) -> None:
@@ -129,6 +129,15 @@ def in_a_thread(work: Callable[[], object]) -> None:
     assert done.wait(60)
 
 
+def test_the_folder_of_a_run_that_was_killed_before_its_first_part_is_removed(tmp_path: Path) -> None:
+    out = tmp_path / "out.txt"
+    folder = tmp_path / ".out.txt.parts"
+    folder.mkdir()
+    (folder / "run.json").write_text("{}", encoding="utf-8")
+    run(out, Work())  # too short to write parts itself
+    assert not folder.exists()
+
+
 def test_parts_that_another_thread_keeps_are_unlocked_at_the_end(tmp_path: Path, at_once: None) -> None:
     out, folder = tmp_path / "out.txt", tmp_path / ".out.txt.parts"
     for resume in (False, True):  # a new folder, and one that an earlier run has left
@@ -136,7 +145,7 @@ def test_parts_that_another_thread_keeps_are_unlocked_at_the_end(tmp_path: Path,
             pytest.raises(KeyboardInterrupt),
             kept_parts(out, dict, what="test run", resume=resume) as parts,
         ):
-            in_a_thread(partial(parts.keep, int(resume), "hash", found_of([0, 1])))
+            in_a_thread(partial(parts.write, int(resume), "hash", found_of([0, 1])))
             raise KeyboardInterrupt
         assert [path.name for path in tmp_path.iterdir()] == [folder.name], "the lock is gone"
     assert len(list(folder.glob("*.parquet"))) == 2
@@ -144,7 +153,7 @@ def test_parts_that_another_thread_keeps_are_unlocked_at_the_end(tmp_path: Path,
     for file in folder.glob("*.parquet"):
         file.unlink()
     with kept_parts(out, dict, what="test run") as parts:
-        in_a_thread(partial(parts.keep, 0, "hash", found_of([0, 1])))
+        in_a_thread(partial(parts.write, 0, "hash", found_of([0, 1])))
         assert len(list(folder.glob("*.parquet"))) == 1
     assert list(tmp_path.iterdir()) == []
 
@@ -209,8 +218,8 @@ def test_a_failed_write_costs_neither_the_run_nor_earlier_parts(
 
 def test_keeping_one_block_without_a_folder_or_disk_does_nothing(tmp_path: Path, monkeypatch: Any) -> None:
     with kept_parts("-", dict, what="run") as parts:
-        parts.keep(0, "a", found_of([0, 1]))
-        assert parts.kept(0, "a") is None
+        parts.write(0, "a", found_of([0, 1]))
+        assert parts.read(0, "a") is None
 
     def full(table: object, path: Path) -> None:
         raise OSError(28, "No space left on device", str(path))
@@ -218,5 +227,5 @@ def test_keeping_one_block_without_a_folder_or_disk_does_nothing(tmp_path: Path,
     monkeypatch.setattr("pyarrow.parquet.write_table", full)
     with kept_parts(tmp_path / "out.txt", dict, what="run") as parts:
         for number in range(2):
-            parts.keep(number, "a", found_of([number]))
-        assert [parts.kept(number, "a") for number in range(2)] == [None, None]
+            parts.write(number, "a", found_of([number]))
+        assert [parts.read(number, "a") for number in range(2)] == [None, None]

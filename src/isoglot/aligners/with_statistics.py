@@ -233,7 +233,7 @@ def kept_or_learned(learner: _Learner, text: _Text, kept_links: Parts) -> Iterat
     content = content_of([text.source.digest(), text.target.digest(), text.pair_count, text.word_mode])
     numbers = range(len(list(windows(text.pair_count))))
     unkept: dict[int, LinkTable] = {}
-    if any(kept_links.kept(number, content) is None for number in numbers):
+    if any(kept_links.read(number, content) is None for number in numbers):
         began = time.monotonic()
         learned = learner.learn(text)
         # `learn` is no generator: all learning is done when it returns, so the time until here is that of learning.
@@ -241,11 +241,11 @@ def kept_or_learned(learner: _Learner, text: _Text, kept_links: Parts) -> Iterat
             yield from learned
             return
         for number, table in enumerate(learned):
-            kept_links.keep(number, content, _stored(table))
-            if kept_links.kept(number, content) is None:  # the disk is full
+            kept_links.write(number, content, _stored(table))
+            if kept_links.read(number, content) is None:  # the disk is full
                 unkept[number] = table
     for number in numbers:
-        found = kept_links.kept(number, content)
+        found = kept_links.read(number, content)
         yield unkept[number] if found is None else _restored(found)
 
 

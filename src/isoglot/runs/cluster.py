@@ -84,6 +84,7 @@ class RayPool(WorkPool):
         *,
         fewer: str = "[[workers]]",
     ) -> None:
+        # 0 workers: as many as the cluster has room for, which is known when it is connected.
         super().__init__(workers or 0, setup, settings, fewer=fewer)
         self._stack = ExitStack()
 

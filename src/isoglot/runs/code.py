@@ -156,20 +156,21 @@ def _add_text(definition: Any, files: dict[Path, str], texts: dict[str, bytes]) 
     if name in texts:
         return
     texts[name] = b""  # before the rest: functions may name each other
-    parts = list(vars(definition).items()) if isinstance(definition, type) else [("", definition)]
+    # Of a class its members by name; a function is treated as a single member without a name.
+    members = vars(definition) if isinstance(definition, type) else {"": definition}
     named = set[str]()
-    for key, part in parts:  # 1
-        if isinstance(part, cached_property):
-            function = part.func
+    for key, member in members.items():  # 1
+        if isinstance(member, cached_property):
+            function = member.func
         else:
             # A property has its function as `fget`, a class method or static method as `__func__`.
-            function = getattr(part, "fget", None) or getattr(part, "__func__", part)
+            function = getattr(member, "fget", None) or getattr(member, "__func__", member)
         function = inspect.unwrap(function)
         if inspect.isfunction(function):
             texts[name] += _source(function)
             named |= _names(function.__code__)
-        elif isinstance(part, _VALUES) and not key.startswith("__"):
-            texts[name] += f"{key}={part!r}\n".encode()
+        elif isinstance(member, _VALUES) and not key.startswith("__"):
+            texts[name] += f"{key}={member!r}\n".encode()
     main_names = vars(sys.modules[_MAIN])
     for key in sorted(named & main_names.keys()):
         used = main_names[key]

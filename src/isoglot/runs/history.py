@@ -41,7 +41,9 @@ class Checkpoint(_Path):
         import pandas as pd  # noqa: PLC0415 - a path alone needs no frames
 
         path = Path(self).parent / HISTORY
-        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        # Not by splitlines(), which also ends a line at U+2028 inside a text.
+        lines = text.removesuffix("\n").split("\n") if text else []
         rows = [parse_object(line, path=path, line=number) for number, line in enumerate(lines, 1)]
         return pd.DataFrame(rows, columns=None if rows else ["step"]).set_index("step")
 

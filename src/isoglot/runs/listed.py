@@ -2,6 +2,16 @@
 
 Such a folder appears under its name when it is whole, can be checked against the list, and only listed files are ever
 deleted: a user's file in it is safe. Start with :func:`whole_folder`, which makes one.
+
+How a new folder takes the name `out` from an old one, although no file system renames a folder over another one with
+files in it:
+
+1. The new folder is written as `.out.…-host.partial`, with its list.
+2. Under the lock of `out`, the old folder is renamed to `.out.replaced.partial` (:func:`_replaced`).
+3. The new folder is renamed to `out`, and the files of the old folder are deleted (:func:`_take_place`).
+
+A writer that is killed between 2 and 3 leaves no `out`. Whoever writes or reads `out` next undoes step 2
+(:func:`_put_back`, :func:`recovered`).
 """
 
 import os
@@ -93,12 +103,7 @@ def exchange(new: Path, target: Path, *, unlisted: str = "") -> None:
 
 
 def _take_place(new: Path, target: Path) -> None:
-    """Rename ``new`` to ``target``, under the lock of ``target``.
-
-    No file system renames a folder over another one with files in it, so two renames are needed: ``target`` to
-    ``.target.replaced.partial``, then ``new`` to ``target``. A writer that is killed between the two leaves no
-    ``target``; the next writer or reader undoes the first rename (:func:`_put_back`).
-    """
+    """Rename ``target`` out of the way and ``new`` to ``target``; call it under the lock of ``target``."""
     _put_back(target)
     old = _replaced(target)
     if old.exists():
@@ -106,11 +111,11 @@ def _take_place(new: Path, target: Path) -> None:
     if not target.exists() or not any(target.iterdir()):
         new.replace(target)
         return
-    target.rename(old)
+    target.rename(old)  # 2
     try:
         # Somebody may have added a file since the first check.
         require_own(old, called=target)
-        new.rename(target)
+        new.rename(target)  # 3
     except BaseException:
         old.rename(target)
         raise

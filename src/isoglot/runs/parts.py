@@ -91,7 +91,7 @@ class Parts:
         self._can_write = True  # False after a write failed; earlier parts are still used
         self._part_of: dict[int, Path] = {}  # number of a kept block -> the file that holds it
         self._unwritten: list[_Block] = []
-        # When work on the unwritten blocks began, or the last write ended it; None before the first work.
+        # The time of the last write or, before the first write, of the first work; None before any work.
         self._unwritten_since: float | None = None
         # The part that was read last, with its blocks: one part at a time is in memory.
         self._last_read: tuple[Path | None, dict[int, _Block]] = None, {}
@@ -149,7 +149,7 @@ class Parts:
             # Fill the pool up to the number of blocks that are worth having under way ...
             for number, rows in islice(numbered, pool.ahead - len(pending)):
                 rows_hash = hash_rows(rows) if self.is_kept else ""
-                earlier = self.kept(number, rows_hash)
+                earlier = self.read(number, rows_hash)
                 if earlier is not None:
                     future: Future[BlockResult] = Future()
                     future.set_result(earlier)
@@ -165,15 +165,15 @@ class Parts:
             rows, future = pending.popleft()
             yield rows, pool.result(future)
 
-    def keep(self, number: int, rows_hash: str, result: BlockResult) -> None:
-        """Keep the result of a block, and write it at once; without a folder, or after a failed write, do nothing."""
+    def write(self, number: int, rows_hash: str, result: BlockResult) -> None:
+        """Write the result of a block at once; without a folder, or after a failed write, do nothing."""
         if self._folder is None or not self._can_write:
             return
         with self._mutex:
             self._unwritten.append(_Block(number, rows_hash, result))
-            self._write()
+            self._write_unwritten()
 
-    def kept(self, number: int, rows_hash: str) -> BlockResult | None:
+    def read(self, number: int, rows_hash: str) -> BlockResult | None:
         """Return the result of a block that this run or an earlier one has written; None if there is none.
 
         Raises:
@@ -195,25 +195,25 @@ class Parts:
         return block.result
 
     def _when_done(self, number: int, rows_hash: str) -> Callable[[Future[BlockResult]], None]:
-        """Return the function that keeps a block when its work is done; it may be called in another thread."""
+        """Return the function that receives the result of a block; it may be called in another thread."""
 
-        def keep_if_successful(future: Future[BlockResult]) -> None:
+        def when_done(future: Future[BlockResult]) -> None:
             if not future.cancelled() and future.exception() is None:
-                self._keep_in_memory(_Block(number, rows_hash, future.result()))
+                self._add(_Block(number, rows_hash, future.result()))
 
-        return keep_if_successful
+        return when_done
 
-    def _keep_in_memory(self, block: _Block) -> None:
-        """Keep a block in memory, and write all of them when their work has taken long enough."""
+    def _add(self, block: _Block) -> None:
+        """Add a block to the unwritten ones in memory, and write all of them if their work has taken long enough."""
         if self._folder is None or not self._can_write:
             return
         with self._mutex:
             self._unwritten.append(block)
             since = self._unwritten_since
             if since is None or time.monotonic() - since >= SECONDS_OF_WORK:
-                self._write()
+                self._write_unwritten()
 
-    def _write(self) -> None:
+    def _write_unwritten(self) -> None:
         """Write the blocks that are only in memory; if that fails, the run goes on without keeping parts."""
         self._unwritten_since = time.monotonic()
         # A file holds blocks that follow one another: blocks 3, 4, 7 become files 3-5 and 7-8.
@@ -277,7 +277,7 @@ class Parts:
         """Write the finished blocks of a run that ends before its output is whole, and say how to continue it."""
         with self._mutex:
             if self._has_record and self._can_write and self._unwritten:
-                self._write()
+                self._write_unwritten()
         if self._has_record and self._part_of:
             _LOGGER.warning(
                 spelled(
@@ -287,8 +287,8 @@ class Parts:
             )
 
     def finish(self) -> None:
-        """Remove all parts, because the output is whole; earlier parts too, if a later write failed."""
-        if self._folder is not None and self._has_record:
+        """Remove the parts and their folder, because the output is whole; also one without parts from a killed run."""
+        if self._folder is not None and self._is_locked:
             remove(self._folder, RUN, "*.parquet")
 
     def close(self) -> None:

@@ -6,6 +6,14 @@ run that can be continued writes the same values into `run.json` first. To make 
     record = Record(out, {"request": ..., "inputs": [...]}, what="derived corpus", overwrite=overwrite)
     manifest, is_new = record.make(write)  # write(folder) fills a new folder, which then takes the name `out`
 
+The values of a record, and where they stand:
+
+- *made_from*: inputs and options, in `run.json` and in the manifest; a later command compares them.
+- *contents* of `run.json`: `made_from`, and more that is known when the run begins.
+- *results*: facts that are known at the end, in the manifest beside the contents.
+- *circumstances*: versions and times, which every record has (:func:`_circumstances`). A run that is continued with
+  other versions is warned of, and not refused.
+
 `make` holds the folder's lock: if two processes want the same folder, one makes it and the other waits. Training takes
 hours, so a second training of the same folder is refused instead (`isoglot.runs.lock.occupied`); training calls
 `state`, `begin` and `finish` itself.
@@ -109,6 +117,7 @@ class Record:
         manifest = self.read()
         # A record under a key of the manifest is written when the work is finished, and has no `run.json`.
         started = None if self.manifest_key else read_json(path / RUN)
+        # A finished folder has both, or the manifest alone; an unfinished one has `run.json` alone.
         recorded = {**(started or {}), **(manifest or {})}
         if not self._is_mine(recorded):  # 2
             raise ConfigurationError(
@@ -129,20 +138,22 @@ class Record:
         return "unfinished"
 
     def begin(self, contents: Mapping[str, Any]) -> None:
-        """Write `run.json`, so that the run can be continued if it is killed; versions and the time are added.
+        """Write `run.json`, so that the run can be continued if it is killed; circumstances are added.
 
         ``contents``: All of ``made_from``, which a later run compares, and what else a reader wants to know.
         """
-        write_json(Path(self.folder) / RUN, {**contents, "versions": versions(), "started": _now()})
+        write_json(Path(self.folder) / RUN, {**contents, **_circumstances(time="started")})
 
     def finish(self, results: Mapping[str, Any]) -> None:
         """Write the manifest: the contents of `run.json`, then the results. The folder is finished after that.
 
+        Versions are those of the end, also where a run was continued with other versions than it began with.
+
         ``results``: Facts that are known at the end, such as ``{"steps": 3, "checkpoint_hash": ...}``.
         """
         started = None if self.manifest_key else read_json(Path(self.folder) / RUN)
-        ended = {"versions": versions(), "finished": _now()}
-        self._write(Path(self.folder), {**(started or {}), **results, **ended})
+        manifest = {**(started or {}), **results, **_circumstances(time="finished")}
+        self._write(Path(self.folder), manifest)
 
     def make(
         self, write: Callable[[Path], Mapping[str, Any]], *, resumes: bool = False, cached: bool = False
@@ -167,7 +178,7 @@ class Record:
                 return manifest, False
             opened = nullcontext(make_folder(self.folder)) if resumes else whole_folder(self.folder)
             with opened as folder:
-                manifest = {**self.made_from, **write(folder), "versions": versions()}
+                manifest = {**self.made_from, **write(folder), **_circumstances()}
                 self._write(folder, manifest)
                 return manifest, True
 
@@ -205,6 +216,14 @@ class Record:
             raise ConfigurationError(
                 f"{self.folder}: is a folder of the cache with files that isoglot did not write; delete it"
             )
+
+
+def _circumstances(*, time: str = "") -> dict[str, Any]:
+    """Return the circumstances of a run, which every record has: versions, and the time under the name ``time``.
+
+    A folder that is made at one go has no time in its manifest.
+    """
+    return {"versions": versions()} | ({time: _now()} if time else {})
 
 
 def versions() -> dict[str, str]:

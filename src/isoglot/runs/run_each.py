@@ -39,10 +39,10 @@ class Outcome(Generic[ResultT]):
     problem: str = ""  # options are still in double brackets
     trace: str = ""  # only if the failure is not a user's mistake
 
-    def hand_on(self, run: PlannedRun, take: Callable[[PlannedRun, ResultT], None]) -> None:
-        """Pass the result to ``take``, unless the run failed."""
+    def report(self, run: PlannedRun, done: Callable[[PlannedRun, ResultT], None]) -> None:
+        """Call ``done`` with the result, unless the run failed."""
         if not self.problem:
-            take(run, self.result)  # type: ignore[arg-type]
+            done(run, self.result)  # type: ignore[arg-type]
 
 
 def run_each(
@@ -69,10 +69,10 @@ def run_each(
             are done. Under ``torchrun`` the first failure ends everything, because the other processes would wait for
             this one. A single run raises its own error.
     """
-    take = done or (lambda run, result: None)
+    done = done or (lambda run, result: None)
     if len(runs) == 1:
         result = make(runs[0], progress)
-        take(runs[0], result)
+        done(runs[0], result)
         return [result]
     announce = _Announcer(len(runs), min(workers, len(runs)), progress)
     outcomes: dict[int, Outcome[ResultT]] = {}
@@ -81,10 +81,10 @@ def run_each(
             began = announce.begin(run)
             outcomes[number] = _outcome(make, run, progress)
             announce.end(run, outcomes[number], began)
-            outcomes[number].hand_on(run, take)
+            outcomes[number].report(run, done)
     else:
         require_one_process(verb, "starts its own processes")
-        outcomes = _in_processes(runs, make, min(workers, len(runs)), announce, take)
+        outcomes = _in_processes(runs, make, min(workers, len(runs)), announce, done)
     _require_all(runs, outcomes)
     return [outcomes[number].result for number in range(len(runs))]  # type: ignore[misc]
 
@@ -94,7 +94,7 @@ def _in_processes(
     make: MakeRun[ResultT],
     workers: int,
     announce: _Announcer,
-    take: Callable[[PlannedRun, ResultT], None],
+    done: Callable[[PlannedRun, ResultT], None],
 ) -> dict[int, Outcome[ResultT]]:
     """Make the runs in worker processes, each of which takes the next run when it has finished one."""
     try:
@@ -118,7 +118,7 @@ def _in_processes(
                 number, began = running.pop(future)
                 outcomes[number] = pool.result(future)
                 announce.end(runs[number], outcomes[number], began)
-                outcomes[number].hand_on(runs[number], take)
+                outcomes[number].report(runs[number], done)
     return outcomes
 
 

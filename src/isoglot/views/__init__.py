@@ -13,6 +13,7 @@ Read ``base.py`` first, which defines a view, then ``masked_text.py`` (MLM), the
 - *piece*: a token of the text; *special token*: one that the tokenizer adds, such as [CLS]. A *token* is either.
 - *side*: ``source`` or ``target`` of a sentence pair; the *query* and the *key*, or the *first* and the *second*
   sentence, are the same two in the order of this example, which the *coin* decides.
+- *candidate*: a token that may be selected: neither a special token nor padding.
 - *selected*: chosen to be predicted; it is then masked, replaced by a random token, or kept.
 - *packed*: a block of several documents, or of many sentence pairs, that holds its special tokens already.
 - *batch key*: a name in the dictionary that a view returns, such as ``input_ids``; a lone *key* is the sentence.

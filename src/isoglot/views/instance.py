@@ -33,7 +33,10 @@ class Instance:
 def masked_tensors(
     instance: Instance, masking: MaskingOptions, *, generator: torch.Generator
 ) -> tuple[dict[str, IntArray], MaskedTokens]:
-    """Mask an instance: the arrays of its batch keys, and which tokens were selected."""
+    """Mask an instance: the arrays of its batch keys, and which tokens were selected.
+
+    Candidates are all tokens but special ones and padding. So a token that a view must not mask has to be special.
+    """
     present = np.ones(instance.ids.size, dtype=np.int64) if instance.attention is None else instance.attention
     candidates = ~masking.is_special(instance.ids) & (present > 0)
     masked = mask_tokens(instance.ids, candidates, masking, generator=generator, word_ids=instance.word_ids)

@@ -39,9 +39,12 @@ class SynonymTable:
     def from_entries(cls, entries: Iterable[Entry]) -> SynonymTable:
         """Make a table of entries, each once; the synonyms of an id ascend."""
         rows = np.asarray(sorted(set(entries)), dtype=np.int64).reshape(-1, 3)
-        size = int(rows[-1, 0]) + 2 if rows.size else 1  # the largest id, and one more for the ids beyond
-        counts = np.bincount(rows[:, 0], minlength=size).astype(np.int64)
-        return cls(np.cumsum(counts) - counts, counts, rows[:, 1].copy(), rows[:, 2].copy())
+        ids, synonyms, languages = rows[:, 0], rows[:, 1].copy(), rows[:, 2].copy()
+        # Ids from 0 to the largest one, and one more for all ids beyond.
+        largest = int(ids[-1]) if ids.size else -1
+        counts = np.bincount(ids, minlength=largest + 2).astype(np.int64)
+        starts = np.cumsum(counts) - counts  # the counts of all smaller ids
+        return cls(starts, counts, synonyms, languages)
 
     def draw(
         self, ids: IntArray, uniform: NDArray[np.float64]

@@ -117,17 +117,22 @@ class MaskedPair(MaskingOptions):
         template = self._template
         swapped = target_first(self.order, coin)
         sides = ("target", "source") if swapped else ("source", "target")
-        first, second = (as_array(example[f"{side}_ids"]) for side in sides)
-        first_size, second_size = truncated_lengths(first.size, second.size, self._limit - template.size)
-        first, second = first[:first_size], second[:second_size]
-        ids = template.sequence(first, second)
+        first, second = sides
+        first_ids, second_ids = (as_array(example[f"{side}_ids"]) for side in sides)
+        budget = self._limit - template.size
+        first_size, second_size = truncated_lengths(first_ids.size, second_ids.size, budget)
+        ids = template.sequence(first_ids[:first_size], second_ids[:second_size])
 
-        # side_ids 0 1 1 0 2 2 2 0
+        # The pieces of each side in the sequence: the source begins at 1 and has 2, the target begins at 4 and has 3.
         first_start = template.prefix.size
         second_start = first_start + first_size + template.middle.size
+        start = {first: first_start, second: second_start}
+        size = {first: first_size, second: second_size}
+
+        # side_ids 0 1 1 0 2 2 2 0
         side_ids = np.zeros(ids.size, dtype=np.int64)
-        side_ids[first_start : first_start + first_size] = 2 if swapped else 1
-        side_ids[second_start : second_start + second_size] = 1 if swapped else 2
+        for number, side in ((1, "source"), (2, "target")):
+            side_ids[start[side] : start[side] + size[side]] = number
         extras = {"side_ids": side_ids}
 
         # token_type_ids 0 0 0 0 1 1 1 1, position_ids 0 1 2 3 0 1 2 3: the [SEP] of a sentence belongs to it.
@@ -147,15 +152,10 @@ class MaskedPair(MaskingOptions):
         # A link of the source's piece 1 (b) and the target's piece 2 (z) is [2, 6]; links stay [source, target].
         if example.get("links") is not None:
             links = as_array(example["links"]).reshape(-1, 2)
-            if swapped:
-                source_size, source_start = second_size, second_start
-                target_size, target_start = first_size, first_start
-            else:
-                source_size, source_start = first_size, first_start
-                target_size, target_start = second_size, second_start
-            kept = (links[:, 0] < source_size) & (links[:, 1] < target_size)  # others were cut off
-            extras["link_ids"] = links[kept] + as_array([source_start, target_start])
+            kept = (links[:, 0] < size["source"]) & (links[:, 1] < size["target"])  # others were cut off
+            extras["link_ids"] = links[kept] + as_array([start["source"], start["target"]])
 
+        # Where a side has no word ids, `mask_tokens` refuses the example.
         words = None
         if self.whole_word and all(example.get(f"{side}_word_ids") is not None for side in sides):
             first_words, second_words = (as_array(example[f"{side}_word_ids"]) for side in sides)
@@ -172,8 +172,9 @@ class MaskedPair(MaskingOptions):
                 "masked_pair: the packed stream has no 'side_ids'; pack it with `pack: {mode: xlm_pairs}`"
             )
         second_half = _second_half(instance)
-        # The option's numbers are written if the block has none, or if it names both languages; unlike in
-        # `packed_instance`, they then replace the block's own.
+        # The language ids of the option are written
+        # 1. into a block that has none of its own,
+        # 2. and in place of a block's own ids if the example names both languages (`packed_instance` never does this).
         names = [example.get(f"{side}_language") for side in ("source", "target")]
         if self.language_ids is not None and ("language_ids" not in extras or None not in names):
             languages = [language_id(self.language_ids, name) for name in names]
@@ -188,12 +189,15 @@ class MaskedPair(MaskingOptions):
 def _second_half(instance: Instance) -> IntArray:
     """1 for the tokens of the second half of a packed block and its padding, 0 before.
 
-    ``<s> a b </s> <pad> <s> x y </s>`` is ``0 0 0 0 0 1 1 1 1``. Only pieces have a side (``0 1 1 0 0 0 2 2 0``),
-    special tokens and padding have none, so the half begins at the special token before *x* at which positions restart.
-    The source's half stands first in every packed block (``pack: {mode: xlm_pairs}``).
+    ``<s> a b </s> <pad> <s> x y </s>`` is ``0 0 0 0 0 1 1 1 1``. The source's half stands first in every packed block
+    (``pack: {mode: xlm_pairs}``). Its sides are ``0 1 1 0 0 0 2 2 0``:
+
+    1. From the first target piece, *x*, everything is of the second half.
+    2. Special tokens have no side. Those before *x* belong to the second half from the last token before *x* whose
+       position is 0, here ``<s>``. Without ``position_ids`` they stay in the first half.
     """
-    second = np.maximum.accumulate(instance.extras["side_ids"]) == 2  # from the first target piece on
-    if "position_ids" in instance.extras and second.any():
+    second = np.maximum.accumulate(instance.extras["side_ids"]) == 2  # 1
+    if "position_ids" in instance.extras and second.any():  # 2
         first_piece = int(second.argmax())
         attention = np.ones_like(instance.ids) if instance.attention is None else instance.attention
         restarts = (attention > 0) & (instance.extras["position_ids"] == 0)

@@ -45,7 +45,10 @@ class MaskingOptions:
     random_pool: Literal["nonspecial", "all"] | tuple[int, int] = "nonspecial"
 
     def settle(self, tokenizer: PreTrainedTokenizerBase) -> None:
-        """Check the options, and keep the mask token, the special tokens and the pool of random ids of a tokenizer."""
+        """Check the options, and keep the mask token, the special tokens and the pool of random ids of a tokenizer.
+
+        The views call it from ``__post_init__``, because they receive the tokenizer there and do not keep it.
+        """
         require_options(self)
         if tokenizer.mask_token_id is None:
             raise ConfigurationError(
@@ -151,7 +154,8 @@ def mask_tokens(
         word_starts = np.ones(length, dtype=bool)
         word_starts[1:] = (word_ids[1:] != word_ids[:-1]) | (word_ids[1:] < 0)
         word_of_token = word_starts.cumsum() - 1
-        scores = scores[word_of_token]  # the n-th word has the n-th number
+        # The n-th word takes the number of the n-th token: any number will do, if each word has one of its own.
+        scores = scores[word_of_token]
     if masking.count == "exact":
         selected = _exactly(scores, candidates, masking.probability, float(uniform[-1]))
     else:
@@ -159,11 +163,11 @@ def mask_tokens(
 
     # 2, 3
     inputs = ids.copy()
-    masked = selected & (kind < masking.mask_share)
-    inputs[masked] = masking._mask_token_id
+    gets_mask = selected & (kind < masking.mask_share)
+    inputs[gets_mask] = masking._mask_token_id
     if masking.random_share:
-        is_random = selected & ~masked & (kind < masking.mask_share + masking.random_share)
-        places = is_random.nonzero()[0]
+        gets_random = selected & ~gets_mask & (kind < masking.mask_share + masking.random_share)
+        places = gets_random.nonzero()[0]
         place_in_pool = (choice_in_pool[places] * masking._pool.size).astype(np.int64)
         inputs[places] = masking._pool[place_in_pool]
     labels = np.where(selected, ids, IGNORE_INDEX)

@@ -15,14 +15,14 @@ from isoglot.aligners.statistical.hmm import Jumps
 def enumerate_paths(emission, null, jumps):
     """Posteriors of one sentence by summing over every path; a state is (linked word or memory, is null)."""
     length, width = emission.shape
-    limit = len(jumps.start) - 1
+    limit = len(jumps.first_link) - 1
     places = np.subtract.outer(np.arange(width), np.arange(width)).T
     transition = jumps.by_width[np.clip(places, -limit, limit) + limit]
     transition = transition / transition.sum(axis=1, keepdims=True)
-    start = jumps.start[np.minimum(np.arange(width), limit)]
+    start = jumps.first_link[np.minimum(np.arange(width), limit)]
     start = start / start.sum()
     links, silent = np.zeros((length, width)), np.zeros(length)
-    moved, started, total = np.zeros(len(jumps.by_width)), np.zeros(len(jumps.start)), 0.0
+    moved, started, total = np.zeros(len(jumps.by_width)), np.zeros(len(jumps.first_link)), 0.0
     states = list(itertools.product(range(width), (False, True)))
     for path in itertools.product(states, repeat=length):
         weight = 1.0

@@ -243,7 +243,9 @@ def test_models_are_a_list_of_folders_or_aligners(given, told):
 def test_tables_of_jumps_of_another_size_are_refused():
     parts = [StatisticalAligner("hmm").fit_words([["a", "b"]], [["x", "y"]]) for _ in range(2)]
     forward = parts[1].trained().forward
-    jumps = forward.jumps._replace(by_width=forward.jumps.by_width[1:-1], start=forward.jumps.start[1:])
+    jumps = forward.jumps._replace(
+        by_width=forward.jumps.by_width[1:-1], first_link=forward.jumps.first_link[1:]
+    )
     object.__setattr__(forward, "jumps", jumps)  # of a model that another version saved
     with refused(ConfigurationError, "model 2: ", " 179 ", "model 1 ", " 182"):
         merge(parts)

@@ -17,6 +17,15 @@ from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.schema import ALIGNED, require
 
 
+def test_a_threshold_is_accepted_where_the_default_symmetrisation_is_agreement(tmp_path):
+    """``symmetrisation=None`` stands for the default of the method, as in the constructor."""
+    StatisticalAligner("hmm", symmetrisation="union").fit_words([["das", "haus"]], [["the", "house"]]).save(
+        tmp_path / "hmm"
+    )
+    loaded = StatisticalAligner.load(tmp_path / "hmm", symmetrisation=None, threshold=0.5)
+    assert (loaded.symmetrisation, loaded.threshold) == ("agreement", 0.5)
+
+
 @pytest.mark.parametrize("method", METHODS)
 @settings(deadline=None, max_examples=10)
 @given(

@@ -1,4 +1,4 @@
-"""Store a bitext as word numbers, one flat array a side; notice text whose words a model does not know."""
+"""Store a bitext as word numbers, one flat array per side; notice text whose words a model does not know."""
 
 import hashlib
 import json
@@ -169,7 +169,7 @@ def locate_words(known: Vocabulary, words: Sequence[str]) -> Ints:
 
 
 class ForeignText:
-    """Warn, once a side, of text of which a model knows less than half of the words so far."""
+    """Warn, once per side, of text of which a model knows less than half of the words so far."""
 
     def __init__(self, known: tuple[Set[str], Set[str]], *, lowercase: bool) -> None:
         self._known = {"source": known[0], "target": known[1]}

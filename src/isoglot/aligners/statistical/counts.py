@@ -28,9 +28,12 @@ class Counts(NamedTuple):
     """One direction's expected counts."""
 
     links: Doubles  # of each pair of words. Shape: (pairs)
-    # Counts of each generated word; how many a word has, the method says. Shape: (rows, generated vocabulary)
+    # Counts of each generated word. fast_align has one row, the null links; the HMM has two, the null links and the
+    # occurrences. Shape: (rows, generated vocabulary)
     of_words: Doubles
-    rest: Doubles  # everything else that adds up: jumps, or the tension. Shape: (any)
+    rest: (
+        Doubles  # everything else that adds up: of fast_align the tension, of the HMM the jumps. Shape: (any)
+    )
 
     @classmethod
     def nothing(cls) -> Counts:
@@ -76,13 +79,18 @@ class CountSum:
     ) -> tuple[float, float]:
         """Measure, for each side, how little a model has in common with this sum, from 0 to 1.
 
-        The lesser of two shares: of the model's links those whose word the sum does not know, and of the sum's links
-        those whose word the model does not know. A small model knows few words of a large sum, but the sum knows the
-        words of the small model, so the lesser share tells whether the languages differ.
+        Two shares of expected links are measured, and the lesser one is returned:
+
+        1. The model's links to words that the sum does not know, out of all links of the model.
+        2. The sum's links to words that the model does not know, out of all links of the sum.
+
+        A small model knows few words of a large sum (2), but if the languages are the same, the sum knows most words of
+        the small model (1).
 
         Arguments as in :meth:`add`.
         """
         shares = []
+        # The reverse direction generates the source words, the forward direction the target words.
         for side, new, before in ((0, reverse, self.reverse), (1, forward, self.forward)):
             known = self._numbers[side]
             number = np.array([known.get(word, -1) for word in words[side]], np.int64)
@@ -90,8 +98,8 @@ class CountSum:
             links_before = sums(self.word_pairs[side], before.links, len(known))
             unknown_to_sum = float(links[number < 0].sum())
             unknown_to_model = float(links_before.sum() - links_before[number[number >= 0]].sum())
-            of_model = unknown_to_sum / max(float(links.sum()), _TINY)
-            of_sum = unknown_to_model / max(float(links_before.sum()), _TINY)
+            of_model = unknown_to_sum / max(float(links.sum()), _TINY)  # 1
+            of_sum = unknown_to_model / max(float(links_before.sum()), _TINY)  # 2
             shares.append(min(of_model, of_sum))
         return shares[0], shares[1]
 
@@ -160,19 +168,22 @@ class SlotClasses(NamedTuple):
 
 
 class LinkSums(NamedTuple):
-    """Sums of expected links: of each word, and of the pair of classes of each slot."""
+    """Sums of expected links, which both directions share: of each word, and of the pair of classes of each slot."""
 
-    condition: Doubles  # of each conditioning word
-    generated: Doubles  # of each generated word
+    by_source: Doubles  # of each source word
+    by_target: Doubles  # of each target word
     class_links: Doubles  # of the pair of classes of each slot; empty without classes
 
     @classmethod
-    def of(cls, links: Doubles, table: PairTable, words: int, slot_classes: SlotClasses) -> LinkSums:
-        """Sum the expected ``links`` of the slots; ``words``: Number of generated words."""
-        condition, generated = np.zeros(len(table.size)), np.zeros(words)
+    def of(cls, links: Doubles, table: PairTable, target_words: int, slot_classes: SlotClasses) -> LinkSums:
+        """Sum the expected ``links`` of the slots of a table by source word.
+
+        ``target_words``: Number of target words.
+        """
+        by_source, by_target = np.zeros(len(table.size)), np.zeros(target_words)
         by_class = np.zeros(slot_classes.size)  # of each pair of classes
-        _add_up(links, table.flat, slot_classes.of_slot, (condition, generated, by_class))
-        return cls(condition, generated, _spread(by_class, slot_classes.of_slot))
+        _add_up(links, table.flat, slot_classes.of_slot, (by_source, by_target, by_class))
+        return cls(by_source, by_target, _spread(by_class, slot_classes.of_slot))
 
 
 @compiled
@@ -187,14 +198,14 @@ def _locate(table, class_table, condition, generated, of_slot):
 
 @compiled
 def _add_up(links, table, class_of_slot, sums):
-    """Add the links of each slot to the sums of its conditioning word, its generated word and its pair of classes."""
-    condition, generated, by_class = sums
+    """Add the links of each slot to the sums of its source word, its target word and its pair of classes."""
+    by_source, by_target, by_class = sums
     for row in range(len(table.size)):
         for slot in range(table.start[row], table.start[row + 1]):
             count = links[slot]
             if count > 0.0:  # most are 0, among them those of empty slots
-                condition[row] += count
-                generated[table.key[slot]] += count
+                by_source[row] += count
+                by_target[table.key[slot]] += count
                 if len(class_of_slot):  # words have classes
                     by_class[class_of_slot[slot]] += count
 

@@ -227,6 +227,18 @@ def pair_batches(source: FlatSide, target: FlatSide, first: int, last: int) -> I
         start, entries_before = stop, int(ends[stop - 1])
 
 
+def of_batches(
+    source: BitextSide, target: BitextSide, function: Callable[[PairBatch], Result]
+) -> list[Result]:
+    """Call a function with each batch of a text, in threads unless the text is small; return the results in order."""
+
+    def results_of_part(part: tuple[int, int]) -> list[Result]:
+        return [function(batch) for batch in pair_batches(source.flat, target.flat, *part)]
+
+    by_part = in_threads(results_of_part, parts(source, target), words=len(source.ids))
+    return list(chain.from_iterable(by_part))
+
+
 def agreeing(
     source: BitextSide,
     target: BitextSide,
@@ -243,22 +255,18 @@ def agreeing(
     Source: Liang, Taskar & Klein 2006 (*Alignment by agreement*), §4, posterior decoding.
     """
 
-    def links_of_part(part: tuple[int, int]) -> list[tuple[npt.NDArray[Any], ...]]:
-        """Return the links of each batch of a part as four columns: sentence, source word, target word, probability."""
-        found = []
-        for batch in pair_batches(source.flat, target.flat, *part):
-            both = posteriors(batch)
-            # Room for a link at every entry; `_agree` fills the beginning of it.
-            room = tuple(np.empty(len(both[0]), kind) for kind in _COLUMNS)
-            used = _agree(batch.source, batch.target, both, threshold, room)
-            sentence, *rest = (column[:used].copy() for column in room)
-            found.append((sentence + batch.sentences.start, *rest))
-        return found
+    def links_of_batch(batch: PairBatch) -> tuple[npt.NDArray[Any], ...]:
+        """Return the links of a batch as four columns: sentence, source word, target word, probability."""
+        both = posteriors(batch)
+        # As long as if every entry were a link; `_agree` fills the beginning.
+        columns = tuple(np.empty(len(both[0]), kind) for kind in _COLUMNS)
+        used = _agree(batch.source, batch.target, both, threshold, columns)
+        sentence, *rest = (column[:used].copy() for column in columns)
+        return sentence + batch.sentences.start, *rest
 
     # The empty columns stand for a text without any batch.
     nothing = tuple(np.empty(0, kind) for kind in _COLUMNS)
-    by_part = in_threads(links_of_part, parts(source, target), words=len(source.ids))
-    by_batch = [nothing, *chain.from_iterable(by_part)]
+    by_batch = [nothing, *of_batches(source, target, links_of_batch)]
     sentence, *columns = (np.concatenate(column) for column in zip(*by_batch, strict=True))
     return LinkTable(np.searchsorted(sentence, np.arange(len(source) + 1)), *columns)
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from isoglot.aligners.compiled import compiled, helper
 from isoglot.aligners.statistical.bitext import FlatSide, Ints
 from isoglot.aligners.statistical.decoding import BestWords, sides_of
-from isoglot.aligners.statistical.options import Positions
+from isoglot.aligners.statistical.options import PositionOptions
 from isoglot.aligners.statistical.pair_table import EMPTY, FlatTable, find
 from isoglot.aligners.statistical.positions import PositionTable, position
 
@@ -44,7 +44,7 @@ class DirectionText(NamedTuple):
     generated: FlatSide
     table: FlatTable
 
-    def positions(self, options: Positions, tension: float) -> PositionTable:
+    def position_table(self, options: PositionOptions, tension: float) -> PositionTable:
         """Compute the position probabilities of all sentences."""
         return PositionTable.of(self.condition.lengths, self.generated.lengths, options, tension)
 
@@ -149,8 +149,9 @@ def expectations(
 ) -> float:
     """First half of the E-step, over the sentences ``part[0]`` to ``part[1]`` − 1.
 
-    Fills ``likelihood`` with the probability of each generated word, which is the sum over its possible links. Returns
-    the expected sum of the feature (how far links are from the diagonal), by which the tension is optimised.
+    Fills ``likelihood`` with the probability of each generated word, which is the sum over its possible links. Words of
+    a pair whose conditioning side is empty have no links, and their numbers are not set. Returns the expected sum of
+    the feature (how far links are from the diagonal), by which the tension is optimised.
     """
     room = Room.of(text)
     return float(_expectations(text, part, model, positions, likelihood, room))
@@ -191,7 +192,7 @@ class Rows(NamedTuple):
     """Everything that :func:`update` needs to add up the rows of a table."""
 
     occurrences: tuple[Ints, npt.NDArray[np.int32]]  # sentences of each conditioning word
-    prior: tuple[bool, float]
+    prior: tuple[bool, float]  # whether there is a Dirichlet prior, and its α
     counts: Doubles  # the expected links of each slot; empty where they are not kept
 
 
@@ -208,27 +209,33 @@ def update(
     The expected links of one conditioning word come from the sentences that hold it. So they are added up word by word,
     only one row of them is in memory at a time, and the new probabilities can replace the old ones at once.
     """
-    most = int(np.diff(text.table.start[word_range[0] : word_range[1] + 1]).max(initial=0))
-    columns = np.empty(int(text.condition.lengths.max(initial=0)), np.int32)
-    room = np.empty(most), columns, np.empty(2 * len(model.null))
-    _update(text, word_range, model, positions, likelihood, rows, room)
+    # Arrays that the loop writes into, large enough for the longest row and the longest sentence.
+    most_slots = int(np.diff(text.table.start[word_range[0] : word_range[1] + 1]).max(initial=0))
+    counts = np.empty(most_slots)
+    places = np.empty(int(text.condition.lengths.max(initial=0)), np.int32)
+    spread_row = np.empty(2 * len(model.null))
+    _update(text, word_range, model, positions, likelihood, rows, (counts, places, spread_row))
 
 
 @compiled
-def _update(text, word_range, model, positions, likelihood, rows, room):
-    """Run the loop of :func:`update`."""
+def _update(text, word_range, model, positions, likelihood, rows, arrays):
+    """Run the loop of :func:`update`.
+
+    ``arrays``: Arrays to write into. ``counts`` has the links of each slot of a row, ``places`` the places of a word in
+    a sentence. ``spread_row`` is the row of the conditioning word spread out by generated word: at ``2 · word`` stands
+    the probability of a generated word, and beside it, at ``2 · word + 1``, its links so far. So the inner loop
+    searches no slot. Frequent words have low numbers, so the numbers that are read most stand together in the cache.
+    """
     condition, generated, table = text
     first, sentences = rows.occurrences
-    # `beside` is the row of the conditioning word spread out by generated word: its probability at 2 · word, its count
-    # at 2 · word + 1. Frequent words have low numbers, so what is read most stands together in the cache.
-    counts, columns, beside = room
+    counts, places, spread_row = arrays
     for word in range(word_range[0], word_range[1]):
         start, stop = table.start[word], table.start[word + 1]
         probability, key = model.translation[start:stop], table.key[start:stop]
         for slot in range(len(key)):
             if key[slot] != EMPTY:
-                beside[2 * key[slot]] = probability[slot]
-                beside[2 * key[slot] + 1] = 0.0
+                spread_row[2 * key[slot]] = probability[slot]
+                spread_row[2 * key[slot] + 1] = 0.0
         before = -1
         for t in range(first[word], first[word + 1]):
             s = sentences[t]
@@ -238,22 +245,24 @@ def _update(text, word_range, model, positions, likelihood, rows, room):
             before = s
             first_condition, first_generated = condition.offsets[s], generated.offsets[s]
             n, m = condition.offsets[s + 1] - first_condition, generated.offsets[s + 1] - first_generated
-            # The places of the word in the sentence.
-            times = 0
+            # The places of the word in the sentence: usually one.
+            place_count = 0
             for i in range(n):
                 if condition.ids[first_condition + i] == word:
-                    columns[times] = i
-                    times += 1
+                    places[place_count] = i
+                    place_count += 1
             # Expected links: p(a_j = i, f_j), divided by the probability of f_j.
             for j in range(m):
-                k = 2 * generated.ids[first_generated + j]
-                for time in range(times):
-                    joint = beside[k] * position(columns[time], j, n, m, positions.start[s], positions)
-                    beside[k + 1] += joint / likelihood[first_generated + j]
+                probability_at = 2 * generated.ids[first_generated + j]
+                count_at = probability_at + 1
+                for k in range(place_count):
+                    at_position = position(places[k], j, n, m, positions.start[s], positions)
+                    joint = spread_row[probability_at] * at_position
+                    spread_row[count_at] += joint / likelihood[first_generated + j]
         # M-step of the row.
         for slot in range(len(key)):
             if key[slot] != EMPTY:
-                counts[slot] = beside[2 * key[slot] + 1]
+                counts[slot] = spread_row[2 * key[slot] + 1]
                 if len(rows.counts):
                     rows.counts[start + slot] = counts[slot]
         _normalise_row(key, counts, rows.prior, probability)
@@ -294,13 +303,13 @@ def _decode(text, part, model, positions, best, room):
             best.log_likelihood[s] += math.log(room.total[j])
 
 
-def posteriors(text: DirectionText, model: Probabilities, options: Positions) -> Doubles:
+def posteriors(text: DirectionText, model: Probabilities, options: PositionOptions) -> Doubles:
     """Compute p(a_j = i | sentence pair) of all pairs of a text, one after the other.
 
     **Shape** of each pair: (condition, generated).
     """
     result = np.empty(int(text.condition.lengths @ text.generated.lengths))
-    positions = text.positions(options, model.tension)
+    positions = text.position_table(options, model.tension)
     _posteriors(text, model, positions, Room.of(text), result)
     return result
 

@@ -48,7 +48,7 @@ class Jumps(NamedTuple):
 
     # weight of a jump by −limit…limit words; longer ones count as the longest. Shape: (2 · limit + 1)
     by_width: Doubles
-    start: Doubles  # weight of the first link at word 0…limit. Shape: (limit + 1)
+    first_link: Doubles  # weight of the first link at word 0…limit. Shape: (limit + 1)
     null: float = NULL_PROBABILITY
 
     @classmethod
@@ -125,6 +125,15 @@ class PrefixPairs:
         return sums(self.slots, counts, len(self.table.key))
 
 
+class PrefixCounts(NamedTuple):
+    """The counts of a direction, added up by the prefix classes of its words."""
+
+    pairs: PrefixPairs
+    links: Doubles  # expected links of each pair of classes, by slot of ``pairs.table``
+    totals: Doubles  # expected links of each conditioning class
+    frequency: Doubles  # occurrences of the words of each generated class
+
+
 @dataclass(frozen=True)
 class HmmDirection:
     """The model of one direction: expected counts, from which the probabilities of any text follow."""
@@ -154,9 +163,9 @@ class HmmDirection:
         counts = self.counts_of_text(text_words, pairs)
         # c(e, f) + α + β · p_base, divided by c(e) + α·V + β.
         translation = counts.links + counts.alpha
-        if len(counts.of_prefix):
+        if len(counts.prefix_weight):
             base = (counts.class_links + counts.alpha) / (counts.class_totals[pairs[0]] + counts.class_smooth)
-            translation += counts.of_prefix[pairs[1]] * base
+            translation += counts.prefix_weight[pairs[1]] * base
         translation /= counts.totals[pairs[0]] + counts.smooth
         return translation, (counts.null + counts.alpha) / counts.null_total
 
@@ -169,17 +178,17 @@ class HmmDirection:
         # The number that each word of the text has in this model, -1 if it is unknown.
         condition = locate_words(self.words[0], text_words[0])
         generated = locate_words(self.words[1], text_words[1])
-        class_links = class_totals = of_prefix = np.zeros(0)
+        class_links = class_totals = prefix_weight = np.zeros(0)
         class_smooth = 0.0
         if self.options.prefix_length:
-            class_links, class_totals, of_prefix = self._base_measure(text_words, pairs, generated)
-            class_smooth = alpha * len(self._prefix_pairs[0].generated)
+            class_links, class_totals, prefix_weight = self._base_measure(text_words, pairs, generated)
+            class_smooth = alpha * len(self._by_prefix.pairs.generated)
         return WordCounts(
             links=at_index(self.counts, self.table.slots(condition[pairs[0]], generated[pairs[1]])),
             totals=at_index(self._totals, condition),
             class_links=class_links,
             class_totals=class_totals,
-            of_prefix=of_prefix,
+            prefix_weight=prefix_weight,
             null=at_index(self.null_counts, generated),
             alpha=alpha,
             smooth=alpha * size + self.options.strength,
@@ -192,22 +201,22 @@ class HmmDirection:
         return float(self.null_counts.sum())
 
     @cached_property
-    def _class_frequency(self) -> Doubles:
-        """Occurrences of the words of each generated class."""
-        return self._prefix_pairs[0].generated.sums(self.frequency)
-
-    @cached_property
     def _totals(self) -> Doubles:
         """Expected links of each conditioning word."""
         condition, _, slots = self.table.pairs()
         return sums(condition, self.counts[slots], len(self.words[0]))
 
     @cached_property
-    def _prefix_pairs(self) -> tuple[PrefixPairs, Doubles, Doubles]:
-        """The pairs of prefix classes, the expected links of each pair, and those of each conditioning class."""
+    def _by_prefix(self) -> PrefixCounts:
+        """The counts of this direction by prefix class."""
         condition, generated, slots = self.table.pairs()
-        prefixes = PrefixPairs.of(self.words, (condition, generated), self.options.prefix_length)
-        return prefixes, prefixes.links(self.counts[slots]), prefixes.condition.sums(self._totals)
+        pairs = PrefixPairs.of(self.words, (condition, generated), self.options.prefix_length)
+        return PrefixCounts(
+            pairs=pairs,
+            links=pairs.links(self.counts[slots]),
+            totals=pairs.condition.sums(self._totals),
+            frequency=pairs.generated.sums(self.frequency),
+        )
 
     def _base_measure(
         self, text_words: Vocabularies, pairs: tuple[Words, Words], generated: npt.NDArray[np.int64]
@@ -217,22 +226,21 @@ class HmmDirection:
         Returns the counts of each pair's classes, the counts of each conditioning word's class, and
         β · p(f | prefix(f)) of each generated word. ``generated``: The number of each generated word in this model.
         """
-        prefixes, links, totals = self._prefix_pairs
-        condition_class, generated_class = (
-            prefixes.condition.locate(text_words[0]),
-            prefixes.generated.locate(text_words[1]),
-        )
-        class_slots = prefixes.table.slots(condition_class[pairs[0]], generated_class[pairs[1]])
-        class_links = at_index(links, class_slots)
+        known = self._by_prefix
+        condition_class = known.pairs.condition.locate(text_words[0])
+        generated_class = known.pairs.generated.locate(text_words[1])
+        class_slots = known.pairs.table.slots(condition_class[pairs[0]], generated_class[pairs[1]])
+        class_links = at_index(known.links, class_slots)
+        class_totals = at_index(known.totals, condition_class)
         frequency, strength = at_index(self.frequency, generated), self.options.strength
-        class_frequency = at_index(self._class_frequency, generated_class)
+        class_frequency = at_index(known.frequency, generated_class)
         # An unknown word has as much of its class as a word seen once, in a class that is larger by this word.
-        of_prefix = np.where(
+        prefix_weight = np.where(
             frequency > 0,
             strength * frequency / np.maximum(class_frequency, 1.0),
             strength / (class_frequency + 1.0),
         )
-        return class_links, at_index(totals, condition_class), of_prefix
+        return class_links, class_totals, prefix_weight
 
     def arrays(self, condition: Words, generated: Words) -> dict[str, npt.NDArray[Any]]:
         """Return everything but words and options as arrays to be saved, with the counts of these pairs."""
@@ -241,7 +249,7 @@ class HmmDirection:
             "null_counts": self.null_counts,
             "frequency": self.frequency,
             "jump_width": self.jumps.by_width,
-            "jump_start": self.jumps.start,
+            "jump_start": self.jumps.first_link,
         }
 
     @classmethod
@@ -262,8 +270,8 @@ class HmmDirection:
     def additive(self, condition: Words, generated: Words) -> Counts:
         """Return what adds up over parts of a text, of these pairs: all counts, without the prior of the jumps."""
         links = self.counts[self.table.slots(condition, generated)]
-        jumps = np.concatenate([self.jumps.by_width, self.jumps.start]) - JUMP_ALPHA
-        return Counts(links, np.stack([self.null_counts, self.frequency]), jumps)
+        jumps = np.concatenate([self.jumps.by_width, self.jumps.first_link]) - JUMP_ALPHA
+        return Counts(links=links, of_words=np.stack([self.null_counts, self.frequency]), rest=jumps)
 
     @classmethod
     def of_counts(
@@ -271,7 +279,10 @@ class HmmDirection:
     ) -> HmmDirection:
         """Make the model of sums of :meth:`additive`."""
         null_counts, frequency = counts.of_words
-        limit = len(counts.rest) // 3  # 2 · limit + 1 widths, and limit + 1 first links
-        by_width, start = np.split(counts.rest + JUMP_ALPHA, [2 * limit + 1])
+        # `rest` has 2 · limit + 1 widths, then limit + 1 first links: 3 · limit + 2 numbers.
+        limit = len(counts.rest) // 3
+        by_width, first_link = np.split(counts.rest + JUMP_ALPHA, [2 * limit + 1])
         arrays = {"counts": counts.links, "null_counts": null_counts, "frequency": frequency}
-        return cls.from_arrays({**arrays, "jump_width": by_width, "jump_start": start}, words, pairs, options)
+        return cls.from_arrays(
+            {**arrays, "jump_width": by_width, "jump_start": first_link}, words, pairs, options
+        )

@@ -99,11 +99,11 @@ class _DirectionState:
         self.condition, self.generated, self.options = condition, generated, options
         self.frequency = np.bincount(generated.ids, minlength=len(generated.words)).astype(np.float64)
         self.prefix_classes = prefix_classes  # of the conditioning and of the generated words
-        self.of_prefix = _NONE  # β · p(f | prefix(f)) of each generated word
+        self.prefix_weight = _NONE  # β · p(f | prefix(f)) of each generated word
         if prefix_classes is not None:
             generated_classes = prefix_classes[1]
             class_frequency = generated_classes.sums(self.frequency)[generated_classes.of_word]
-            self.of_prefix = options.strength * self.frequency / np.maximum(class_frequency, 1.0)
+            self.prefix_weight = options.strength * self.frequency / np.maximum(class_frequency, 1.0)
         self.jumps = Jumps.initial(_LONGEST_JUMP)
         # The contribution of each token to the null counts.
         self.contributed_null = np.zeros(len(generated.ids), np.float32)
@@ -136,7 +136,7 @@ class _DirectionState:
             totals=totals,
             class_links=class_links,
             class_totals=class_totals,
-            of_prefix=self.of_prefix,
+            prefix_weight=self.prefix_weight,
             null=self.null_counts,
             alpha=alpha,
             smooth=alpha * size + self.options.strength,
@@ -177,6 +177,7 @@ class _Training:
             self.learned = self._warm_up()
         else:
             self.learned = self._word_tables_of(start)
+            # For the first E-step; `take_counts_of` sets them again after it.
             for state, model in zip(self.states, start, strict=True):
                 state.jumps = model.jumps
         # Both directions have the same pairs of classes, and agreement gives these the same counts.
@@ -216,7 +217,10 @@ class _Training:
         return BothDirections(*tables)
 
     def take_counts_of(self, start: tuple[HmmDirection, HmmDirection]) -> None:
-        """Let the next iteration read the counts and jumps of a model; it leaves out what this text contributed."""
+        """Let the next iteration read the counts and jumps of a model; it leaves out what this text contributed.
+
+        The iteration that found the contributions has put its own counts and jumps in their place.
+        """
         source, target, slots = self.table.pairs()
         both = []
         for state, model, pairs in zip(self.states, start, ((source, target), (target, source)), strict=True):
@@ -263,11 +267,12 @@ class _Training:
 
     def update(self, links: Doubles, jumped: Sequence[JumpCounts]) -> None:
         """M-step of both directions, from the expected links of each slot and the jumps of each direction."""
-        totals = LinkSums.of(links, self.table, len(self.sides[1].words), self.slot_classes)
+        link_sums = LinkSums.of(links, self.table, len(self.sides[1].words), self.slot_classes)
         forward, reverse = self.states
+        # The source words are the conditioning words of the forward direction, the target words of the reverse one.
         self.learned = BothDirections(
-            forward.update(links, totals.condition, totals.class_links, jumped[0]),
-            reverse.update(links, totals.generated, totals.class_links, jumped[1]),
+            forward.update(links, link_sums.by_source, link_sums.class_links, jumped[0]),
+            reverse.update(links, link_sums.by_target, link_sums.class_links, jumped[1]),
         )
 
     @property

@@ -127,7 +127,9 @@ class DiagonalDirection:
             return None
         links = self.counts[0][self.table.slots(condition, generated)].astype(np.float64)
         tokens = links.sum() + self.counts[1].sum()
-        return Counts(links, self.counts[1][None], np.array([self.tension * tokens]))
+        return Counts(
+            links=links, of_words=self.counts[1].reshape(1, -1), rest=np.array([self.tension * tokens])
+        )
 
     @classmethod
     def of_counts(
@@ -183,27 +185,32 @@ def estimate(
     if start is not None:
         translation[:], null[:], tension = start
     text = diagonal.DirectionText(condition.flat, generated.flat, table.flat)
-    likelihood = np.empty(len(generated.ids))  # of each generated word, given its sentence pair
+    # Probability of each generated token, given its sentence pair; never set where the conditioning side is empty.
+    likelihood = np.empty(len(generated.ids))
     rows = diagonal.Rows(occurrences(condition), prior, np.zeros(0))
     with ThreadPoolExecutor(WORKERS) as pool:
-        for iteration in range(options.iterations - 1):
+        # The last of the iterations decodes, so it is not one of the updates.
+        updates = options.iterations - 1
+        for update in range(updates):
             model = Probabilities(translation, null, tension)
-            step = text, model, text.positions(options.positions, tension), likelihood
+            positions = text.position_table(options.position_options, tension)
             # E-step: fills `likelihood`, and returns the expected feature of each part.
-            feature = math.fsum(pool.map(partial(diagonal.expectations, *step), parts(condition, generated)))
+            expect = partial(diagonal.expectations, text, model, positions, likelihood)
+            feature = math.fsum(pool.map(expect, parts(condition, generated)))
             require_possible(feature)
             null_counts[:] = 0.0
-            diagonal.null_expectations(text, model, options.positions, likelihood, null_counts)
+            diagonal.null_expectations(text, model, options.position_options, likelihood, null_counts)
             # The counts of the last update are kept if they are asked for.
-            if keep_counts and iteration == options.iterations - 2:
+            if keep_counts and update == updates - 1:
                 rows = rows._replace(counts=np.zeros(len(table.key)))
-            # M-step: `update` replaces the probabilities in `translation`, row by row.
-            list(pool.map(partial(diagonal.update, *step, rows), word_ranges(rows.occurrences[0])))
-            # The program leaves the tension alone in the first iteration, in which all words are equally probable.
-            if options.favour_diagonal and options.optimise_tension and (iteration > 0 or start is not None):
+            # M-step: replaces the probabilities in `translation`, row by row.
+            maximise = partial(diagonal.update, text, model, positions, likelihood, rows)
+            list(pool.map(maximise, word_ranges(rows.occurrences[0])))
+            # The program leaves the tension alone in the first update, before which all words are equally probable.
+            if options.favour_diagonal and options.optimise_tension and (update > 0 or start is not None):
                 tension = _optimise_tension(sizes, tokens, tension, feature / tokens)
             diagonal.normalise(null_counts, null_row, prior, null)
-    counts = (rows.counts, null_counts) if keep_counts and options.iterations > 1 else None
+    counts = (rows.counts, null_counts) if keep_counts and updates else None
     return DiagonalDirection(table, translation, null, tension, counts)
 
 

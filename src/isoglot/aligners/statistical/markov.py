@@ -80,7 +80,7 @@ def forward_backward(condition, generated, emissions, silents, jumps, expected, 
     **Shape**: of ``emissions`` each pair's (generated, condition), one pair after the other; of ``silents`` all
     generated words; of ``log_likelihood`` the pairs.
     """
-    start, p0, limit = jumps.start, jumps.null, len(jumps.by_width) // 2
+    start, p0, limit = jumps.first_link, jumps.null, len(jumps.by_width) // 2
     before = 0
     for s in range(len(condition.offsets) - 1):
         n = condition.offsets[s + 1] - condition.offsets[s]
@@ -128,10 +128,14 @@ def _spread_out(n, mass, weight, sums):
     """Add to ``sums[i]`` what word i receives from every word k: ``mass[k]`` times the weight of the jump i − k.
 
     This is a matrix product in which every row of the matrix is the row before, shifted by one, so no matrix is needed.
+    The caller has cleared ``sums``. The words behind the last one, up to ``sums``' length, receive values that nobody
+    reads.
     """
     size = len(sums)
-    for k in range(0, n, 4):  # four at a time: sums are fetched and put back a quarter as often
-        first = _LANES + n - 1 - k
+    # Four words k at a time, so that sums are fetched and put back a quarter as often. Up to three of the last four may
+    # stand behind the last word: their mass is one of the zeros that `mass` is filled up with.
+    for k in range(0, n, 4):
+        first = _LANES + n - 1 - k  # in `weight`, the jump from k to word 0
         a, b, c, d = mass[k], mass[k + 1], mass[k + 2], mass[k + 3]
         w, x = weight[first : first + size], weight[first - 1 : first - 1 + size]
         y, z = weight[first - 2 : first - 2 + size], weight[first - 3 : first - 3 + size]
@@ -183,7 +187,8 @@ def _backward(emission, silent, weights, state, beta, moved):
     """Compute backward probabilities (``beta``), and the expected jumps from word to word (``moved``).
 
     ``moved`` lacks the weight of each jump, which is the same for all generated words: the caller multiplies by it.
-    ``emission`` is overwritten.
+    ``emission[j, i]`` becomes emission times beta, from the second generated word on: the probability of word j and of
+    all words behind it, if j is linked to i.
     """
     _, backward, scale = weights
     m, n = emission.shape

@@ -1,4 +1,4 @@
-"""The statistical models: one class a method, which estimates, decodes, saves, and writes a lexicon.
+"""The statistical models: one class per method, which estimates, decodes, saves, and writes a lexicon.
 
 A model has two directions, *forward*, which generates target words, and *reverse*, which generates source words. All
 that depends on the method is in the class of a direction (``ibm2.DiagonalDirection``, ``hmm.HmmDirection``).
@@ -108,7 +108,10 @@ class TranslationModel(ABC):
         return state.hexdigest()
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return everything that the model has learned as arrays by the names that a saved model has for them."""
+        """Return everything that the model has learned as arrays by the names that a saved model has for them.
+
+        :mod:`~isoglot.aligners.statistical.saved_models` has the rules for the type, length and numbers of each array.
+        """
         source, target = self.word_pairs
         arrays = {"types.source": source, "types.target": target}
         for name, array in self.forward.arrays(source, target).items():
@@ -120,8 +123,9 @@ class TranslationModel(ABC):
     def save(self, path: str | Path, *, about: Mapping[str, Any]) -> None:
         """Write ``tables.safetensors``, ``vocabulary.json`` and ``model.json`` as a folder.
 
-        ``about``: Settings of the aligner (``method``, ``options``, ``lowercase`` and more), and ``made_from``, which
-        :func:`require_room` compares.
+        What the model has learned goes into the tables. ``about`` goes into `model.json`: ``made_from``, which
+        :func:`require_room` compares, and the settings of the aligner (``method``, ``options``, ``lowercase`` and
+        more). Loading hands all of these settings to the aligner's constructor.
         """
         require_room(path)
         with whole_folder(path) as folder:
@@ -192,28 +196,22 @@ class FastAlignModel(TranslationModel):
         cls, source: BitextSide, target: BitextSide, options: DiagonalOptions, start: Self | None = None
     ) -> Self:
         """Learn both directions, one after the other."""
-        start_forward = start_reverse = source_numbers = target_numbers = None
-        if start is not None:
-            start_forward, start_reverse = start.forward, start.reverse
-            # The number that each word of the text has in `start`.
-            source_numbers = locate_words(start.source_words, source.words)
-            target_numbers = locate_words(start.target_words, target.words)
 
-        def learn(
-            condition: BitextSide,
-            generated: BitextSide,
-            start_direction: ibm2.DiagonalDirection | None,
-            numbers: tuple[Any, Any],
-        ) -> ibm2.DiagonalDirection:
-            """Learn one direction, from nothing or from a direction of the model ``start``."""
+        def learn(condition: BitextSide, generated: BitextSide, *, reverse: bool) -> ibm2.DiagonalDirection:
+            """Learn one direction, from nothing or from the same direction of the model ``start``."""
             table = PairTable.of(condition, generated)
-            begin = None
-            if start_direction is not None:
-                begin = start_direction.probabilities_of_text(table, *numbers)
-            return ibm2.estimate(condition, generated, table, options, keep_counts=True, start=begin)
+            probabilities = None
+            if start is not None:
+                known: ibm2.DiagonalDirection = start.reverse if reverse else start.forward
+                known_condition, known_generated = start.words[::-1] if reverse else start.words
+                # The number that each word of the text has in `start`.
+                condition_numbers = locate_words(known_condition, condition.words)
+                generated_numbers = locate_words(known_generated, generated.words)
+                probabilities = known.probabilities_of_text(table, condition_numbers, generated_numbers)
+            return ibm2.estimate(condition, generated, table, options, keep_counts=True, start=probabilities)
 
-        forward = learn(source, target, start_forward, (source_numbers, target_numbers))
-        reverse = learn(target, source, start_reverse, (target_numbers, source_numbers))
+        forward = learn(source, target, reverse=False)
+        reverse = learn(target, source, reverse=True)
         return cls((source.words, target.words), forward, reverse)
 
     @classmethod
@@ -262,7 +260,7 @@ def _posteriors(
 ) -> Doubles:
     """Compute the posteriors of a text by one direction. **Shape** of each pair: (condition, generated)."""
     text = diagonal.DirectionText(condition, generated, model.table.flat)
-    return diagonal.posteriors(text, model.learned, options.positions)
+    return diagonal.posteriors(text, model.learned, options.position_options)
 
 
 def _best(
@@ -271,7 +269,7 @@ def _best(
     """Find the best words of a text by one direction of fast_align's model."""
     best = BestWords.empty(generated)
     text = diagonal.DirectionText(condition.flat, generated.flat, model.table.flat)
-    positions = text.positions(options.positions, model.tension)
+    positions = text.position_table(options.position_options, model.tension)
     decode = partial(diagonal.decode, text, model.learned, positions, best)
     in_threads(decode, parts(condition, generated), words=len(generated.ids))
     require_possible(best.log_likelihood)

@@ -201,8 +201,8 @@ class StatisticalAligner:
             self._estimate(source, target, start)
             return self._decode(source, target)
         kind = METHODS[self.method]
-        decoded = kind.estimate_and_decode(source, target, self.options, self._agreement)
-        return SentenceAlignments(source, target, *decoded[:2], self.symmetrisation, decoded[2])
+        forward, reverse, agreed = kind.estimate_and_decode(source, target, self.options, self._agreement)
+        return SentenceAlignments(source, target, forward, reverse, self.symmetrisation, agreed)
 
     def _estimate(self, source: BitextSide, target: BitextSide, start: StatisticalAligner | None) -> None:
         """Learn the model; ``start`` must be of the same method and compare words alike."""
@@ -340,7 +340,8 @@ class StatisticalAligner:
                 path=Path(path) / "model.json",
             ) from error
         if "threshold" in changes:
-            require_agreement(changes.get("symmetrisation", aligner.symmetrisation), str(path))
+            symmetrisation = changes.get("symmetrisation", aligner.symmetrisation)
+            require_agreement(symmetrisation or METHODS[aligner.method].symmetrisation, str(path))
         changes |= {"languages": ("", "")} if any_language else {}
         aligner = cls.of_settings({**about, **changes}, model) if changes else aligner
         aligner.name = str(path)
@@ -389,8 +390,8 @@ class StatisticalAligner:
         return encode_pairs((pair.words for pair in map(require_words, pairs)), lowercase=self.lowercase)
 
     def _decode(self, source: BitextSide, target: BitextSide) -> SentenceAlignments:
-        decoded = self.trained().decode(source, target, self.options, self._agreement)
-        return SentenceAlignments(source, target, *decoded[:2], self.symmetrisation, decoded[2])
+        forward, reverse, agreed = self.trained().decode(source, target, self.options, self._agreement)
+        return SentenceAlignments(source, target, forward, reverse, self.symmetrisation, agreed)
 
     @property
     def _agreement(self) -> float | None:

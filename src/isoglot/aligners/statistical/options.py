@@ -16,7 +16,7 @@ PREFIX_STRENGTH = 100.0
 """β, how many observations the HMM's base measure counts for; 10 to 300 make little difference."""
 
 
-class Positions(NamedTuple):
+class PositionOptions(NamedTuple):
     """The options on which p(a_j = i) depends, as the compiled loops of fast_align's model take them."""
 
     favour_diagonal: bool
@@ -37,9 +37,9 @@ class DiagonalOptions(Options):
     use_null: bool = option(True, "False is -N: every target word is linked.", flags=None)
 
     @property
-    def positions(self) -> Positions:
+    def position_options(self) -> PositionOptions:
         """The options that the compiled loops read."""
-        return Positions(self.favour_diagonal, self.use_null, self.null_probability)
+        return PositionOptions(self.favour_diagonal, self.use_null, self.null_probability)
 
 
 class HmmOptions(Options):

@@ -124,10 +124,10 @@ def _starts(size: Ints) -> Ints:
 
 
 @helper
-def _home(first, room, word):
-    """Return the slot where the search for a word begins: Fibonacci hashing, scaled to the row's ``room`` slots."""
+def _home(first, row_slots, word):
+    """Return the slot where the search for a word begins: Fibonacci hashing, scaled to the slots of the row."""
     mixed = (np.uint64(word) * np.uint64(2654435769)) & np.uint64(0xFFFFFFFF)
-    return first + np.int64((mixed * np.uint64(room)) >> np.uint64(32))
+    return first + np.int64((mixed * np.uint64(row_slots)) >> np.uint64(32))
 
 
 @helper

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from isoglot.aligners.compiled import compiled, helper
 from isoglot.aligners.statistical.bitext import Ints
-from isoglot.aligners.statistical.options import Positions
+from isoglot.aligners.statistical.options import PositionOptions
 
 _UNSIGNED = 4294967296.0
 """2³², by which a difference below 0 wraps around in the C++ program, whose numbers are unsigned."""
@@ -57,13 +57,19 @@ def _normaliser(j, n, m, tension):
 
 @helper
 def _series(first, weight, ratio, step, terms):
-    """Return the sum of an arithmetico-geometric series, whose terms are (first + k · step) · weight · ratio^k."""
-    beyond = weight * math.pow(ratio, terms)
+    """Return the sum over k = 0…terms − 1 of (first + k · step) · weight · ratio^k, an arithmetico-geometric series.
+
+    With g = weight, r = ratio and t = terms, the sum in closed form is
+
+        (last · g·r^t − first · g) / (r − 1) − step · (g·r^t − g·r) / (r − 1)²,   last = first + (t − 1) · step
+    """
+    weight_after_last = weight * math.pow(ratio, terms)
     last = step * (terms - 1.0) + first
-    start = first * weight
-    second = weight * ratio
+    first_term = first * weight
+    second_weight = weight * ratio
     less = ratio - 1.0
-    return (last * beyond - start) / less - step * (beyond - second) / (less * less)
+    steps = step * (weight_after_last - second_weight) / (less * less)
+    return (last * weight_after_last - first_term) / less - steps
 
 
 @helper
@@ -103,17 +109,19 @@ class PositionTable(NamedTuple):
     Of sizes over :data:`_LARGEST`, which few sentences share, only the divisors Z / (1 − p0) are stored.
     """
 
-    start: Ints  # where the values of each sentence's size begin. Shape: (sentences)
-    values: Doubles  # of each size, shape (n, m); of large ones (m)
-    options: Positions
+    start: Ints  # where in ``values`` those of each sentence's size begin. Shape: (sentences)
+    values: Doubles  # one size after the other: its n · m probabilities, of a large size its m divisors
+    options: PositionOptions
     tension: float
 
     @classmethod
-    def of(cls, condition: Ints, generated: Ints, options: Positions, tension: float) -> PositionTable:
+    def of(cls, condition: Ints, generated: Ints, options: PositionOptions, tension: float) -> PositionTable:
         """Compute the table of sentences with these lengths of both sides."""
         sizes, size = np.unique(condition << 32 | generated, return_inverse=True)
         n, m = sizes >> 32, sizes & 0xFFFFFFFF
-        starts = np.concatenate([[0], np.cumsum(np.where((n <= _LARGEST) & (m <= _LARGEST), n, 1) * m)])
+        is_tabled = (n <= _LARGEST) & (m <= _LARGEST)
+        values_of_size = np.where(is_tabled, n * m, m)
+        starts = np.concatenate([[0], np.cumsum(values_of_size)])
         values = np.empty(starts[-1])
         _fill_positions(n, m, starts, options, tension, values)
         return cls(starts[size], values, options, tension)

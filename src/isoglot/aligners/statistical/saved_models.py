@@ -103,13 +103,17 @@ def _require_sound_array(
 ) -> None:
     """Refuse an array of another type or length than its name says, or with negative or infinite numbers.
 
+    1. Pairs of words are integers, counts may be in single precision, everything else is in double precision.
+    2. All of these numbers are probabilities, counts, weights or numbers of words, none of which is below 0.
+    3. An array has a number for each pair of words, unless its kind is listed with another length.
+
     ``name``: ``types.source`` or ``types.target``, or a direction and a kind, such as ``forward.null``.
 
     Raises:
         ValueError: with what is wrong.
     """
     side, _, kind = name.partition(".")
-    dtypes: tuple[str, ...] = ("float64",)
+    dtypes: tuple[str, ...] = ("float64",)  # 1
     if side == "types":
         dtypes = ("int32",)
     elif kind == "counts":
@@ -118,12 +122,11 @@ def _require_sound_array(
         raise ValueError(
             f"{name} is {values.dtype} of shape {values.shape}, and a list of {dtypes[0]} is needed"
         )
-    if values.size and not 0 <= values.min() <= values.max() < np.inf:
+    if values.size and not 0 <= values.min() <= values.max() < np.inf:  # 2
         raise ValueError(f"{name} has numbers that are negative or not finite")
-    # Kind to the length that it needs: most have a number for each pair of words.
     generated = len(words[1] if side == "forward" else words[0])
     jumps = len(arrays.get(f"{side}.jump_start", ()))
-    lengths = {
+    lengths = {  # 3
         "null": generated,
         "null_counts": generated,
         "frequency": generated,

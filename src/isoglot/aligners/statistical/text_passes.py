@@ -30,6 +30,7 @@ from isoglot.aligners.statistical.decoding import (
     PairBatch,
     agreeing,
     best_words,
+    of_batches,
     pair_batches,
     require_possible,
     sides_of,
@@ -55,7 +56,8 @@ class WordCounts(NamedTuple):
     totals: Doubles  # c(e) of each conditioning word
     class_links: Doubles  # of the pair of prefix classes of each slot; empty without prefixes
     class_totals: Doubles  # of the prefix class of each conditioning word
-    of_prefix: Doubles  # β · p(f | prefix(f)) of each generated word; empty without prefixes
+    # β · p(f | prefix(f)) of each generated word, by which p(prefix(f) | prefix(e)) is weighted; empty without prefixes
+    prefix_weight: Doubles
     null: Doubles  # of null and each generated word
     alpha: float = 0.0  # added to each count by the prior
     smooth: float = 0.0  # added to c(e) by the prior: α·V + β
@@ -105,12 +107,12 @@ def _predict(source, target, slots, contributed, contributed_null, forward, reve
                 links = max(forward.links[slot] - q, 0.0) + alpha
                 forward_sum = reverse_sum = links
                 # The base measure over prefixes: β · p(f | prefix(f)) · p(prefix(f) | prefix(e)).
-                if len(forward.of_prefix):
+                if len(forward.prefix_weight):
                     class_links = max(forward.class_links[slot] - q, 0.0) + alpha
-                    forward_sum += forward.of_prefix[target_word] * (
+                    forward_sum += forward.prefix_weight[target_word] * (
                         class_links / (max(forward.class_totals[word] - q, 0.0) + forward.class_smooth)
                     )
-                    reverse_sum += reverse.of_prefix[word] * (
+                    reverse_sum += reverse.prefix_weight[word] * (
                         class_links / (max(reverse.class_totals[target_word] - q, 0.0) + reverse.class_smooth)
                     )
                 # Divide by the total of the conditioning word: c(e) − q + α·V + β.
@@ -268,8 +270,9 @@ def visit(
             contributed.null.forward[batch.target_tokens], contributed.null.reverse[batch.source_tokens]
         )
         posteriors = _probabilities(batch, slots, learned, contributed_links, contributed_null)
-        log_likelihood = np.zeros(len(batch.source.offsets) - 1)
         for k, (condition, generated, _) in enumerate(batch.directions):
+            # Of each pair in this direction; 0 where a side is empty.
+            log_likelihood = np.zeros(len(condition.offsets) - 1)
             forward_backward(
                 condition, generated, *posteriors[k], jumps[k], expected.jumps[k], log_likelihood
             )
@@ -313,7 +316,7 @@ def decode(
         posteriors = _probabilities(batch, slots, learned, no_links, no_null)
         for k, (condition, generated, tokens) in enumerate(batch.directions):
             # forward_backward also counts jumps, which nobody reads here.
-            expected = JumpCounts(np.zeros(len(jumps[k].by_width)), np.zeros(len(jumps[k].start)))
+            expected = JumpCounts(np.zeros(len(jumps[k].by_width)), np.zeros(len(jumps[k].first_link)))
             # A view: what is written to it is written to `best`.
             log_likelihood = best[k].log_likelihood[batch.sentences]
             forward_backward(condition, generated, *posteriors[k], jumps[k], expected, log_likelihood)
@@ -323,9 +326,12 @@ def decode(
             )
         return posteriors.reverse.links, posteriors.forward.links
 
+    def fill_best(batch: PairBatch) -> None:
+        """Fill ``best`` for a batch, and drop the posteriors: those of a whole text would not fit into memory."""
+        posteriors_of(batch)
+
     if threshold is None:
-        # `agreeing` runs only to have `posteriors_of` called for each batch: no posterior reaches 2, so no link agrees.
-        agreeing(source, target, 2.0, posteriors_of)
+        of_batches(source, target, fill_best)
         return best.forward, best.reverse, None
     agreed = agreeing(source, target, threshold, posteriors_of)
     return best.forward, best.reverse, agreed
