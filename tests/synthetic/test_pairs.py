@@ -9,7 +9,7 @@ from semantics import Reader, label_of
 
 from isoglot.formats.schema import PAIR, require
 from isoglot.synthetic.families import entailment_families, paraphrase_families
-from isoglot.synthetic.pairs import balanced, entailment_label, pair_key, stored_weights
+from isoglot.synthetic.pairs import entailment_label, pair_key, stored_weights, weighted_patterns
 from isoglot.synthetic.world import World
 from shallow_readers import pair_baselines
 from world_weights import cue_free_weights, solve
@@ -68,7 +68,7 @@ def test_stored_weights_are_those_of_the_families_and_of_the_solver() -> None:
 @pytest.mark.parametrize("number", range(len(entailment_families())))
 def test_each_family_is_balanced_and_varied(number: int) -> None:
     family = entailment_families()[number]
-    patterns = balanced(family)
+    patterns = weighted_patterns(family)
     labels: dict[str, float] = defaultdict(float)
     cues: dict[tuple[str, str], float] = defaultdict(float)
     for pattern in patterns:

@@ -37,7 +37,7 @@ class CorpusReading(CorpusFiles, SideLanguages):
 
 
 class FigureFlags(RunFlags):
-    """Flags for where the figures of an analysis go, and for the names in them."""
+    """Flags for where the figures of an analysis go and for the names in them, beside ``--quiet``."""
 
     out: Path = option(
         ...,

@@ -41,6 +41,9 @@ class Console:
     A step is known by its label, such as ``aligning``. On a terminal each step has a bar; elsewhere it has a line every
     ten seconds.
 
+    Inside the context, whether ``quiet`` or not, libraries show no bars and no advice, and warnings of isoglot are
+    lines such as ``WARNING: ...``. So a command that shows neither notes nor progress enters a console too.
+
     Args:
         quiet: Show neither notes nor progress; warnings are shown all the same.
     """
@@ -48,9 +51,9 @@ class Console:
     def __init__(self, *, quiet: bool = False) -> None:
         self.quiet = quiet
         self.is_terminal = sys.stderr.isatty()
-        self._bar: Any = None  # rich's display of all bars, while one is shown
+        self._display: Any = None  # rich's display of all bars, while there is one
         # By the label of a step:
-        self._tasks: dict[str, Any] = {}  # its bar
+        self._bars: dict[str, Any] = {}  # its bar (a task in the words of rich)
         self._last_line: dict[str, float] = {}  # when its last line was written
         self._details: dict[str, str] = {}  # a short text beside its progress
         self._began: dict[str, tuple[float, int]] = {}  # time and progress of its first report
@@ -58,7 +61,7 @@ class Console:
         self._warnings = warnings.catch_warnings()
 
     def __enter__(self) -> Console:
-        _quiet_libraries()
+        _silence_libraries()
         self._handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
         _LOGGER.addHandler(self._handler)
         self._warnings.__enter__()
@@ -77,10 +80,11 @@ class Console:
         """Show one line, above the bars if there are any."""
         if self.quiet:
             return
-        if self._bar is not None and not self._bar.finished:
-            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        is_running = self._display is not None and not self._display.finished
+        if is_running:
+            self._display.console.print(text, markup=False, highlight=False, soft_wrap=True)
             return
-        self._close()
+        self._close()  # full bars go away before the line
         typer.echo(text, err=True)
 
     def progress(self, label: str, done: int, total: int) -> None:
@@ -94,14 +98,16 @@ class Console:
         if self.quiet:
             return
         if self.is_terminal:
-            if self._bar is None:
-                self._bar = _bar()
-                self._bar.start()
-            if label not in self._tasks:
+            if self._display is None:
+                self._display = _new_display()
+                self._display.start()
+            if label not in self._bars:
                 # Of an unknown total rich shows a bar that moves to and fro.
-                self._tasks[label] = self._bar.add_task(label, total=total or None, rate="")
+                self._bars[label] = self._display.add_task(
+                    self._description(label), total=total or None, rate=""
+                )
             rate = self._rate(label, done, total)
-            self._bar.update(self._tasks[label], completed=done, total=total or None, rate=rate)
+            self._display.update(self._bars[label], completed=done, total=total or None, rate=rate)
             return
         # Elsewhere a line is due ten seconds after the first report, and after each line.
         now = time.monotonic()
@@ -115,8 +121,12 @@ class Console:
     def detail(self, label: str, text: str) -> None:
         """Show a short text beside a step's bar, or at the end of its next line."""
         self._details[label] = text
-        if label in self._tasks:
-            self._bar.update(self._tasks[label], description=f"{label} {text}")
+        if label in self._bars:
+            self._display.update(self._bars[label], description=self._description(label))
+
+    def _description(self, label: str) -> str:
+        """The text before a bar: the label of the step, and the detail if there is one."""
+        return " ".join(filter(None, (label, self._details.get(label))))
 
     def _rate(self, label: str, done: int, total: int) -> str:
         """The rate of a step, and the time left: ``102 pairs/s, 0:12:30 left``.
@@ -135,12 +145,12 @@ class Console:
         return f"{rate}, {timedelta(seconds=round(max(0, total - done) / speed))} left"
 
     def _close(self) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar, self._tasks = None, {}
+        if self._display is not None:
+            self._display.stop()
+            self._display, self._bars = None, {}
 
 
-def _bar() -> Any:
+def _new_display() -> Any:
     """Make a display of bars, each with its number of units and their rate."""
     from rich.console import Console as Rich
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn
@@ -167,7 +177,7 @@ def _with_unknown_words_logged(show: Callable[..., None]) -> Callable[..., None]
     return showwarning
 
 
-def _quiet_libraries() -> None:
+def _silence_libraries() -> None:
     """Silence the libraries' bars and advice, whether they are imported already or later, if at all."""
     import os
 

@@ -211,9 +211,10 @@ def _parsed(field: FieldInfo, flag: str, value: Any) -> Any:
     """
     if extra_of(field).get("commas"):  # 1
         return _comma_separated(field, value)
-    if _flag_type(field)[1] != "NAME=VALUE":  # 2
+    mapping = _without_bounds(without_none(field.annotation)[0])
+    if get_origin(mapping) not in (dict, Mapping):  # 2
         return value
-    kind = get_args(field.annotation)[1]  # of the mapping's values
+    kind = get_args(mapping)[1]  # of the mapping's values
     if get_origin(kind) is tuple:  # 3
         return parse_sweep(value, flag)
     if kind is Any:  # 4
@@ -333,7 +334,11 @@ RUNNING = "Running"
 
 
 class RunFlags(Options):
-    """Flags of every command that takes a while."""
+    """Flags of every command that takes a while.
+
+    ``quiet`` switches off notes and progress (:class:`~isoglot.cli.console.Console`). What a command prints on standard
+    output stays, except of ``prepare``, ``trim``, ``pack`` and ``export``, where it only says what was written to OUT.
+    """
 
     quiet: bool = option(False, "Only print results and errors.", flags=["--quiet", "-q"], group=RUNNING)
 

@@ -46,13 +46,13 @@ class FlagSpelling:
     def _parameter(self, parameter: Any, value: Any) -> str:
         """Write a flag or an argument that the command has."""
         if parameter.param_type_name == "argument":
-            return str(parameter.metavar or parameter.name.upper()) if value is NO_VALUE else _typed(value)
+            return str(parameter.metavar or parameter.name.upper()) if value is NO_VALUE else _quoted(value)
         flag = str(parameter.opts[0])
         if value is NO_VALUE:
             return flag
         if isinstance(value, bool):
             return flag if value else str((parameter.secondary_opts or parameter.opts)[0])
-        return " ".join(f"{flag} {_typed(text)}" for text in self._values(parameter, value))
+        return " ".join(f"{flag} {_quoted(text)}" for text in self._values(parameter, value))
 
     def _values(self, parameter: Any, value: Any) -> list[Any]:
         """The values of a flag, one for each time that the flag is typed."""
@@ -80,8 +80,8 @@ class FlagSpelling:
         if value is NO_VALUE:
             return " and ".join(flags)
         if len(flags) < len(values):
-            return f"{flags[0]} {_typed(','.join(values))}"
-        return " ".join(f"{flag} {_typed(tag)}" for flag, tag in zip(flags, values, strict=False))
+            return f"{flags[0]} {_quoted(','.join(values))}"
+        return " ".join(f"{flag} {_quoted(tag)}" for flag, tag in zip(flags, values, strict=False))
 
     def _setting(self, name: str, value: Any) -> str:
         """Write an option without a flag of its own (rules 3, 4 and 5)."""
@@ -90,12 +90,12 @@ class FlagSpelling:
         if takes_recipe and not is_place_in_recipe:  # 3
             return f"`{name}`" if value is NO_VALUE else f"`{name}: {yaml_text(value)}`"
         if self._has_set:  # 4
-            return f"--set {name}" if value is NO_VALUE else f"--set {_typed(f'{name}={yaml_text(value)}')}"
+            return f"--set {name}" if value is NO_VALUE else f"--set {_quoted(f'{name}={yaml_text(value)}')}"
         flag = "--" + name.replace("_", "-")  # 5
-        return flag if value is NO_VALUE or value is True else f"{flag} {_typed(value)}"
+        return flag if value is NO_VALUE or value is True else f"{flag} {_quoted(value)}"
 
 
-def _typed(value: Any) -> str:
+def _quoted(value: Any) -> str:
     """Write a value as a shell takes it; a placeholder stays as it is."""
     text = "none" if value is None else str(value)
     needs_quotes = any(mark in text for mark in " '\"{}$&|;<>()*?!#`\\")

@@ -209,7 +209,8 @@ def _common_runs(observed: ObservedOrders, share: float = COMMONEST) -> set[str]
 class _Design(NamedTuple):
     """The matrices of all groups of one size."""
 
-    orders_of_columns: Any  # (columns, n!), sparse: `Arrangements.occurrences` with its axes exchanged
+    # (columns, n!), sparse: `Arrangements.occurrences` with its axes exchanged, as the gradient needs them.
+    orders_of_columns: Any
     features: Any  # (groups · columns, features), sparse: which features a column of a group has
     observed: NDArray[np.float64]  # (n!, groups): how often each order of each group was observed
 
@@ -225,7 +226,8 @@ def _designs(observed: ObservedOrders, runs: set[str], feature_ids: dict[str, in
         groups_of_size = [members for members in observed if len(members) == size]
         table = arrangements(size)
         column_count = table.occurrences.shape[1]
-        # The ones of the matrix `features`: each has a row, which is a column of a group, and a feature.
+        # The matrix `features` has a row for each column of the first group, then for each of the second, and so on.
+        # A row has a one for each feature of its column: the n-th one is at (rows[n], features_of_rows[n]).
         rows: list[int] = []
         features_of_rows: list[int] = []
         for group, members in enumerate(groups_of_size):

@@ -117,7 +117,8 @@ BUILT_IN = "built-in"
 _PREFERENCE = 3.0
 """Log-odds that two relations stand in their listed order: neighbours in a list are swapped about 5 times in 100."""
 
-# Relations from left to right; `@` is the head. Relations inside one string have no preferred order among themselves.
+# Relations from left to right. `@` is the head: its member is named `@NOUN&@`, with `@` where dependents have their
+# relation. Relations inside one string have no preferred order among themselves.
 # Each relation is listed under its names of UD 1.2 and of UD 2, so that trees work with and without renaming
 # (the option `ud_labels`).
 _ENGLISH = {
@@ -146,7 +147,10 @@ _HEAD_FINAL = {
 }  # fmt: skip
 
 BUILT_IN_MODELS = {"en": _ENGLISH, "head-final": _HEAD_FINAL}
-"""Made-up languages: by name, and by class of head (``N``, ``V``), the relations from left to right."""
+"""Made-up languages: by name, and by class of head (``N``, ``V``), the relations from left to right.
+
+The help of the option ``models`` (``options.py``) names them too.
+"""
 
 
 @lru_cache(maxsize=8)

@@ -55,9 +55,7 @@ def build(
     """
     options = options or TransformOptions()
     names = parse_names(text)
-    # The last name is applied first: `syn+inv` inverts before it orders by syntax.
-    is_syn_after_inv = "inv" in names and "syn" in names[: names.index("inv")]
-    if options.level == "token" and is_syn_after_inv:
+    if options.level == "token" and _is_applied_after("syn", "inv", names):
         raise ConfigurationError(
             f"{text}: syntax orders words, but level: token keeps pieces; use level: word"
         )
@@ -77,11 +75,21 @@ def build(
         from isoglot.derivation.vocabulary import TokenTransliteration, VocabularyCopy  # noqa: PLC0415 - heavy
 
         # An inversion of tokens that is applied before trans leaves pieces instead of words.
-        is_trans_after_inv = "inv" in names[names.index("trans") :]
+        pieces = options.level == "token" and _is_applied_after("trans", "inv", names)
         copy = vocabulary or VocabularyCopy.draw(options.tokenizer, options)
-        return TokenTransliteration(copy, pieces=options.level == "token" and is_trans_after_inv)
+        return TokenTransliteration(copy, pieces=pieces)
 
     return compose(*(build_one(name) for name in names))
+
+
+def _is_applied_after(later: str, earlier: str, names: tuple[str, ...]) -> bool:
+    """Whether both transformations are in a text, and one is applied after the other.
+
+    The last name is applied first: in ``trans+inv``, *trans* is applied after *inv*.
+    """
+    if later not in names or earlier not in names:
+        return False
+    return names.index(later) < names.index(earlier)
 
 
 def _transliteration_of_letters(

@@ -180,9 +180,8 @@ class Syntax:
         if not is_projective(tree.heads):
             raise Underivable("not projective")
         dependents = dependents_of_words(tree.heads)
-        if self.options.oversize == "skip" and any(
-            len(of_head) >= LARGEST_GROUP for of_head in dependents[:-1]
-        ):
+        *dependents_of_heads, _ = dependents  # the last list is of the root: not a group
+        if self.options.oversize == "skip" and any(map(_is_too_large, dependents_of_heads)):
             raise Underivable(f"a head with over {LARGEST_GROUP - 1} dependents")
         generator = random.Random(seed_for(self.options.seed, "syntax", key))
         origin = arranged(dependents, lambda head: self._ordered(tree, head, dependents[head], generator))
@@ -199,7 +198,7 @@ class Syntax:
         """
         upos, deprels = tree.upos, tree.deprels
         head_class = HEAD_CLASSES.get(upos[head], "")
-        if head_class not in self.models or len(dependents) >= LARGEST_GROUP:  # 1
+        if head_class not in self.models or _is_too_large(dependents):  # 1
             return sorted([head, *dependents])
         # Sorted by name, so that groups of the same names share one distribution. Dependents of one name keep their
         # order here, which changes nothing: any order of them is as probable.
@@ -228,6 +227,12 @@ class Syntax:
         cumulated = np.cumsum(distribution.probabilities[ranked])
         count = int(np.searchsorted(cumulated, 1 - _TAIL)) + 1
         return distribution.orders[ranked[:count]].tolist(), cumulated[:count].tolist()
+
+
+def _is_too_large(dependents: list[int]) -> bool:
+    """Whether a head with these dependents makes a group that is too large to be put into a new order."""
+    members = len(dependents) + 1  # the head is one
+    return members > LARGEST_GROUP
 
 
 def to_ud1(sentence: Sentence) -> Sentence:

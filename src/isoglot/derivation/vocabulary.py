@@ -59,6 +59,7 @@ class VocabularyCopy:
         self.shared = frozenset(map(int, shared))
         around_text = ("cls_token_id", "bos_token_id", "sep_token_id", "eos_token_id", "pad_token_id")
         ids_around_text = {getattr(tokenizer, name, None) for name in around_text}
+        # Ids of the tokens around a text, which stand for themselves in both languages: they are never shifted.
         self.unshifted = tuple(sorted(i for i in ids_around_text if i is not None))
         self._pieces = list(tokenizer.convert_ids_to_tokens(list(range(self.size))))
         self._check()
@@ -111,7 +112,9 @@ class VocabularyCopy:
     def shift(self, ids: Iterable[int] | NDArray[Any]) -> NDArray[np.int64]:
         """Turn ids of the original into ids of the derived language; ids that are shifted already stay."""
         array = np.asarray(ids if isinstance(ids, np.ndarray) else list(ids), dtype=np.int64)
-        return np.where(array < self.size, self._shifted[array % self.size], array)
+        is_shifted = array >= self.size
+        # `%` gives ids that are shifted already an entry in the table too, which is then not used.
+        return np.where(is_shifted, array, self._shifted[array % self.size])
 
     def unshift(self, ids: Iterable[int] | NDArray[Any]) -> NDArray[np.int64]:
         """Turn ids of the derived language back into ids of the original, whose own ids stay."""

@@ -98,30 +98,34 @@ def fill_parent(line: LinkedLine, parent: int | None, ranges: Ranges) -> Ranges:
     """Share the words of a parent among its children, if they fill it in the source; else return nothing.
 
     ``<p><b>Save</b> <i>the file</i></p>`` leaves no word of ``<p>`` outside ``<b>`` and ``<i>``, so its translation
-    must not either. The unclaimed words between two neighbours are divided at the new end of the left one
-    (:func:`_end_of_left_neighbour`): words before that go to the left neighbour; the others go to a child that
-    was lost in projection and follows the left one in the source, else to the right neighbour.
+    must not either. The unclaimed words between two neighbours are divided at the new end of the left one: words before
+    that go to the left neighbour; the others go to a child that was lost in projection and follows the left one in the
+    source, else to the right neighbour. The new end of the left one is
+
+    1. before all unclaimed words at the beginning of the parent, where there is no left neighbour;
+    2. behind all unclaimed words at the end of the parent, if no lost child is there for them;
+    3. elsewhere behind closing marks, or at the end of a sentence (:func:`_end_of_left_neighbour`).
 
     ``ranges``: The target words of all elements that have some. The result has those of the children alone.
     """
-    target = line.target_range(parent, ranges)
+    parent_range = line.target_range(parent, ranges)
     children = line.children.get(parent, [])
-    if target is None or not _children_fill(line, children, line.source_range(parent)):
+    if parent_range is None or not _children_fill(line, children, line.source_range(parent)):
         return {}
     filled = {child: ranges[child] for child in children if child in ranges}
     # Lost children, each by the child before it in the source; None stands before the first child.
     lost_after = {before: child for before, child in pairwise([None, *children]) if child not in ranges}
     in_translation = sorted(filled, key=filled.__getitem__)
     for left, right in pairwise([None, *in_translation, None]):
-        # No child has the words from `first` to `stop - 1`.
-        first = target[0] if left is None else filled[left][1]
-        stop = target[1] if right is None else filled[right][0]
+        # The unclaimed words go from `first` to `stop - 1`.
+        first = parent_range[0] if left is None else filled[left][1]
+        stop = parent_range[1] if right is None else filled[right][0]
         lost = lost_after.get(left)
-        if left is None:
+        if left is None:  # 1
             end_of_left = first
-        elif right is None and lost is None:
-            end_of_left = stop  # nobody else is there for the words at the end of the parent
-        else:
+        elif right is None and lost is None:  # 2
+            end_of_left = stop
+        else:  # 3
             end_of_left = _end_of_left_neighbour(line, left, first, stop)
         if left is not None:
             filled[left] = filled[left][0], end_of_left

@@ -10,8 +10,13 @@ from typing import NamedTuple
 from isoglot.projection.linked_line import LinkedLine, Ranges, Spaces, children_of, group_spaces
 from isoglot.projection.rule import Range
 
+_VOTERS = 4
+"""Linked words on either side of an element that vote."""
 _NEAR = 4
-"""Linked words on either side of an element that vote; and how many words away an end of a sentence is still near."""
+"""How many words away an end of a sentence is still near."""
+
+Candidates = tuple[int, int]
+"""The first and the last boundary at which an element may stand, both included."""
 
 
 class Vote(NamedTuple):
@@ -28,7 +33,8 @@ class EmptyElement(NamedTuple):
     parent_source_range: Range
     parent_target_range: Range
     siblings: list[Range]  # target words of elements with the same parent, from left to right
-    # The tag is written together with the word before it, or stands behind the end of a sentence.
+    # Whether the tag is written together with the word before it, and with the word behind it. Behind the end of a
+    # sentence only the word before it counts as touched, however the tag is written (rule 2).
     touches_left: bool
     touches_right: bool
     follows_sentence: bool  # the word before it ends a sentence
@@ -52,7 +58,11 @@ class EmptyElement(NamedTuple):
 
     def free_boundaries(self, boundary: int) -> Sequence[int]:
         """The boundary if it is free, else those before and behind the sibling around it."""
-        return self.sibling_around(boundary) or (boundary,)
+        around = self.sibling_around(boundary)
+        if around is None:
+            return (boundary,)
+        first_word, word_behind = around
+        return (first_word, word_behind)  # a boundary has the number of the word behind it
 
 
 class Votes(NamedTuple):
@@ -151,8 +161,8 @@ def votes_around(line: LinkedLine, empty: EmptyElement, linked_words: Sequence[i
     # `linked_words[begin:end]` are inside the element: none, unless the element lost its words in projection.
     begin = bisect_left(linked_words, empty.source_range[0])
     end = bisect_left(linked_words, empty.source_range[1])
-    before = [word for word in linked_words[max(begin - _NEAR, 0) : begin] if word >= first]
-    behind = [word for word in linked_words[end : end + _NEAR] if word < stop]
+    before = [word for word in linked_words[max(begin - _VOTERS, 0) : begin] if word >= first]
+    behind = [word for word in linked_words[end : end + _VOTERS] if word < stop]
     before.reverse()  # the nearest first
     return Votes(_votes_of(line, empty, before), _votes_of(line, empty, behind))
 
@@ -181,7 +191,7 @@ def _nearest_twice(votes: list[Vote]) -> list[Vote]:
     return [*votes, *(vote for vote in votes if vote.weight == 1)]
 
 
-def agreed(empty: EmptyElement, votes: Votes) -> Range | None:
+def agreed(empty: EmptyElement, votes: Votes) -> Candidates | None:
     """Rule 3: the first and the last boundary that all votes agree on; None if there is none, or it is in a sibling."""
     start, end = empty.parent_target_range  # its outermost boundaries
     first = max((vote.word + 1 for vote in votes.left), default=start)
@@ -191,7 +201,7 @@ def agreed(empty: EmptyElement, votes: Votes) -> Range | None:
     return first, last
 
 
-def least_wrong(empty: EmptyElement, votes: Votes) -> tuple[Range, bool]:
+def least_wrong(empty: EmptyElement, votes: Votes) -> tuple[Candidates, bool]:
     """Rule 4: the first and the last boundary with the least weight on the wrong side, and whether that is above 0."""
     # The weight changes only at words that vote, so no other boundary can be better.
     boundaries = [*empty.parent_target_range]
@@ -208,7 +218,7 @@ def least_wrong(empty: EmptyElement, votes: Votes) -> tuple[Range, bool]:
     return (min(best), max(best)), least > 0
 
 
-def nearest_sentence_end(line: LinkedLine, empty: EmptyElement, candidates: Range) -> Range:
+def nearest_sentence_end(line: LinkedLine, empty: EmptyElement, candidates: Candidates) -> Candidates:
     """Rule 4: the end of a sentence that is nearest to the first candidate; the candidates if none is near.
 
     An end inside a sibling does not count, because the element must not tear the sibling apart.
@@ -224,7 +234,7 @@ def nearest_sentence_end(line: LinkedLine, empty: EmptyElement, candidates: Rang
     return nearest, nearest
 
 
-def chosen(line: LinkedLine, empty: EmptyElement, votes: Votes, candidates: Range) -> int:
+def chosen(line: LinkedLine, empty: EmptyElement, votes: Votes, candidates: Candidates) -> int:
     """Rule 5: one of the boundaries from the first to the last candidate.
 
     ``File<x/> could`` keeps the tag behind its left neighbour, ``File <x/>could`` before its right one. Without either,

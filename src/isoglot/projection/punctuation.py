@@ -7,7 +7,7 @@ from unicodedata import category
 from isoglot.projection.rule import Range
 
 _SPACED_MARKS = "!?:;»"
-"""Marks that close what is before them although French has a space between: ``Attention !``."""
+"""Marks that close what is before them also behind a space, which French writes there: ``Attention !``."""
 _SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", "؟", "۔", "।", "॥", "｡")
 
 
@@ -39,10 +39,21 @@ class CutText(NamedTuple):
         return boundary
 
     def _closes(self, mark: int) -> bool:
-        """Whether a mark belongs to the word before it, as ``.`` and ``)`` do, not ``(``."""
+        """Whether a mark belongs to the word before it, as ``.`` and ``)`` do, not ``(``.
+
+        There is no list of marks that close, because most do: ``»`` and ``’`` as well as ``.``.
+
+        1. A mark that opens does not close: a bracket ``(``, or a quotation mark right before a word, ``“Yes``.
+        2. Any other mark closes if it touches the word before it.
+        3. Behind a space only :data:`_SPACED_MARKS` close. But ``»`` right before a word opens in German: ``»Ja«``.
+        """
         start, end = self.spans[mark]
         kind = category(self.text[start])
+        is_before_word = self.text[end : end + 1].isalnum()
         # “ opens in English and closes in German, so what is behind it decides.
-        opens = kind == "Ps" or (kind == "Pi" and self.text[end : end + 1].isalnum())
-        touches_word_before = start > 0 and not self.text[start - 1].isspace()
-        return not opens and (touches_word_before or self.text[start] in _SPACED_MARKS)
+        if kind == "Ps" or (kind == "Pi" and is_before_word):  # 1
+            return False
+        if start > 0 and not self.text[start - 1].isspace():  # 2
+            return True
+        opens_german = kind == "Pf" and is_before_word
+        return self.text[start] in _SPACED_MARKS and not opens_german  # 3

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:  # it imports numpy, which --help does without
@@ -120,11 +121,7 @@ def project_spans(
         first, stop = 0, length
         if parent is not None:
             first, stop = projected[parent].target_range or (0, 0)
-
-        # `span` is a default value, so that the function keeps the span of this round of the loop.
-        def is_barred(word: int, span: Range = span) -> bool:
-            return word in allowed and allowed[word].excludes(span)
-
+        is_barred = partial(_is_barred, span, allowed)
         inside = {word: weight for word, weight in claims[span].items() if first <= word < stop}
         own = {word: weight for word, weight in inside.items() if not is_barred(word)}
         pieces = _pieces(own, by_target, is_barred, gap, fill_unlinked=marks is not None)  # 4
@@ -201,6 +198,11 @@ def _allowed_spans(claims: Mapping[Range, _Claims]) -> dict[int, _SpanGroup]:
                 group = group.with_span(span)
         allowed[word] = group
     return allowed
+
+
+def _is_barred(span: Range, allowed: Mapping[int, _SpanGroup], word: int) -> bool:
+    """Rule 3: whether a span may not have a target word. Words that no span claims are free."""
+    return word in allowed and allowed[word].excludes(span)
 
 
 def _pieces(

@@ -232,22 +232,23 @@ def _space_between(left: Tag, left_spaces: Spaces, right: Tag, right_spaces: Spa
 def _slots_at_edges(line: LinkedLine, group: TagGroup, slots: Sequence[str | None]) -> list[str | None]:
     """Correct the slots of a group that stands at an edge of the source or of the translation.
 
-    1. Where the translation begins or ends, there is no white space outside the tags.
-    2. Where the source begins or ends, it says nothing about the outer slot. If the slot on the other side of the group
+    a. Where the translation begins or ends, there is no white space outside the tags.
+    b. Where the source begins or ends, it says nothing about the outer slot. If the slot on the other side of the group
        has a space, the outer slot gets the same one. So ``<b> Save</b> it`` becomes ``Es  <b>sichern</b>``: both slots
        beside ``<b>`` may have the two spaces of the translation, and rule 2 of :func:`spaces_around` takes the outer.
+       If that slot is empty (``""``), there is no space to copy, and the outer slot stays None.
     """
     first, *between, last = slots
     begins_source = first is None and group.tags[0].offset == 0
     ends_source = last is None and group.tags[-1].offset == len(line.marked.text)
-    if not group.left:
-        first = None  # 1
-    elif begins_source:
-        first = last or None  # 2
-    if not group.right:
-        last = None  # 1
-    elif ends_source:
-        last = first or None  # 2; nothing if rule 1 has just emptied the first slot
+    if not group.left:  # a
+        first = None
+    elif begins_source:  # b
+        first = last or None
+    if not group.right:  # a
+        last = None
+    elif ends_source:  # b: the first slot may just have lost its space by rule a
+        last = first or None
     return [first, *between, last]
 
 
@@ -301,18 +302,19 @@ def _added_spaces(
     """
     if not any(group.is_wordless) or _is_unspaced(group):
         return
-    behind_wordless = [slot for slot, is_wordless in enumerate(group.is_wordless, 1) if is_wordless]
+    # Slot n is before tag n, so slot n + 1 is behind it.
+    behind_wordless = [number + 1 for number, is_wordless in enumerate(group.is_wordless) if is_wordless]
     for first, stop in pairwise([0, *behind_wordless, len(slots)]):
         side = range(first, stop)  # the slots between two wordless tags
         spaced = next((number for number in side if slots[number]), None)
         if spaced is None or chosen in side:
             continue
+        # A side that begins or ends at a wordless tag of the group has no character of the text there that forbids it.
+        begins_at_tag, ends_at_tag = first > 0, stop < len(slots)
         # Wider than `CutText.behind_closing_marks`, which decides where tags stand, not whether they get a space.
         # Unicode categories: Ps, Pi open a bracket or quotation; Pe, Pf close one; Po are . , : and others.
-        allowed_before = first > 0 or (group.left and category(group.left) not in ("Ps", "Pi"))
-        allowed_behind = stop < len(slots) or (
-            group.right and category(group.right) not in ("Pe", "Pf", "Po")
-        )
+        allowed_before = begins_at_tag or (group.left and category(group.left) not in ("Ps", "Pi"))
+        allowed_behind = ends_at_tag or (group.right and category(group.right) not in ("Pe", "Pf", "Po"))
         if allowed_before and allowed_behind:
             yield spaced, slots[spaced] or ""
 

@@ -13,7 +13,7 @@ from operator import eq, ge, gt, le, lt
 from typing import Any, NamedTuple
 
 from isoglot.synthetic.grammar import Pattern
-from isoglot.synthetic.pairs import Family, Models, balanced
+from isoglot.synthetic.pairs import Family, Models, weighted_patterns
 
 
 def _subsets(kinds: Iterable[Any]) -> Models:
@@ -42,7 +42,9 @@ class _Noun(NamedTuple):
 
     def is_about(self, kind: _Kind) -> bool:
         """Whether the noun is about individuals of this kind."""
-        return kind.is_n >= self.only_n and kind.is_a >= self.only_a
+        fits_n = kind.is_n or not self.only_n
+        fits_a = kind.is_a or not self.only_a
+        return bool(fits_n and fits_a)
 
 
 def quantifiers(pool: str, adjective: str) -> Family:
@@ -99,7 +101,9 @@ def roles() -> Family:
         events = set()
         for kind in product((0, 1), repeat=3):
             who, at_place, on_day = kind
-            if who == direction and at_place >= says_place and on_day >= says_day:
+            fits_place = at_place or not says_place
+            fits_day = on_day or not says_day
+            if who == direction and fits_place and fits_day:
                 events.add(kind)
         did = {model for model in models if model & events}
         # `says_place` and `says_day` are 0 or 1: the text is there or not.
@@ -262,10 +266,10 @@ def paraphrase_families() -> list[Family]:
 @cache
 def inference_patterns() -> tuple[Pattern, ...]:
     """Patterns of all families of inference; each family has the same weight."""
-    return tuple(chain.from_iterable(map(balanced, entailment_families())))
+    return tuple(chain.from_iterable(map(weighted_patterns, entailment_families())))
 
 
 @cache
 def paraphrase_patterns() -> tuple[Pattern, ...]:
     """Patterns of all families of paraphrase; each family has the same weight."""
-    return tuple(chain.from_iterable(map(balanced, paraphrase_families())))
+    return tuple(chain.from_iterable(map(weighted_patterns, paraphrase_families())))

@@ -135,17 +135,17 @@ def parse_wording(line: str, variables: dict[str, str]) -> tuple[Token, ...]:
 
 def _token(piece: str, variables: dict[str, str]) -> Token:
     """Read a word: a variable in a form, or a fixed word (rule 5)."""
-    pool, colon, form = piece.partition(":")
-    if colon:  # `noun.animal:sg`: a new variable, named by its number
+    if ":" in piece:  # `noun.animal:sg`: a new variable, named by its number
+        pool, _, form = piece.partition(":")
         name = str(len(variables))
         variables[name] = pool
-    else:  # `N.sg`, or a fixed word
+    else:  # `N.sg`; a fixed word, such as `every` or `.`, has no form or is not the name of a variable
         name, _, form = piece.partition(".")
-    if form and name in variables:
-        tag = _POOL_TAGS.get(variables[name].partition(".")[0], "PROPN")
-        return Token(form, list(variables).index(name), tag)
-    word, _, tag = piece.partition("/")
-    return Token(word, upos=tag or _TAG_OF.get(word, "X"))
+        if not form or name not in variables:
+            word, _, tag = piece.partition("/")
+            return Token(word, upos=tag or _TAG_OF.get(word, "X"))
+    tag = _POOL_TAGS.get(variables[name].partition(".")[0], "PROPN")
+    return Token(form, list(variables).index(name), tag)
 
 
 def _mark_entities(tokens: list[Token], name_parts: set[int], pools: list[str]) -> None:

@@ -187,7 +187,8 @@ def _names(pools: Lexicon, seed: int) -> dict[str, list[str]]:
     for part in ("head", "tail", "town"):
         parts[part] = [lexeme.forms["form"] for lexeme in pools.pop(f"name.part.{part}")]
     rng = np.random.default_rng(seed_for(seed, "names"))
-    # Names that a person or a town can have, in random order. Three stretches of them are used, which do not overlap.
+    # Names that a person or a town can have, in random order. Three stretches of them are used. Each begins at a
+    # multiple of NAMES, and the first two are shorter than that, so no two overlap.
     either = rng.permutation(_joined(parts["head"], parts["tail"]))
     shared_count = NAMES // 3
     shared = either[:shared_count]

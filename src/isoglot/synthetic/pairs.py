@@ -145,8 +145,12 @@ def stored_weights() -> dict[str, Floats]:
     return {key: np.array(values, dtype=np.float64) for key, *values in rows}
 
 
-def balanced(family: Family) -> list[Pattern]:
-    """Make patterns of a family's pairs, weighted so that labels are equally frequent and no single word tells them."""
+def weighted_patterns(family: Family) -> list[Pattern]:
+    """Make patterns of a family's pairs with their stored weights, which add up to one here.
+
+    The weights make labels equally frequent and independent of any single word; ``benchmarks/world_weights.py`` has
+    found them.
+    """
     pools = tuple(family.variables.values())
     parse = cache(partial(parse_wording, variables=family.variables))
     pairs = family.pairs()

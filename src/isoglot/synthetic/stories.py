@@ -77,8 +77,8 @@ _TOWN, _DAY = "(obl near {2}.form)", "(obl on {3}.form)"
 
 _FILLER = -1
 """Number of a scene that stands for the idle sentences."""
-_Told = tuple[int, int]
-"""A sentence of a story: the number of its scene (or :data:`_FILLER`), and its number in the scene."""
+_Numbers = tuple[int, int]
+"""The numbers of a sentence of a story: of its scene (or :data:`_FILLER`), and of the sentence in the scene."""
 
 SCENES = (
     Scene(  # X did it to Y here, Y did it to X there
@@ -167,7 +167,7 @@ def _story_pattern(random: Random) -> Pattern:
     """Tell two scenes and some idle sentences in turn, and ask a question about one of the scenes."""
     variables = dict(PEOPLE)
     scenes: list[_ToldScene] = []
-    queues: list[list[_Told]] = []  # the sentences that each scene has still to tell
+    queues: list[list[_Numbers]] = []  # the sentences that each scene has still to tell
     for number, scene in enumerate(random.sample(SCENES, 2)):
         scenes.append(_scene_in_story(scene, number, variables, random))
         queue = [(number, sentence) for sentence in range(len(scenes[number].sentences))]
@@ -175,7 +175,7 @@ def _story_pattern(random: Random) -> Pattern:
     fillers = random.sample(range(len(FILLERS)), random.choice((0, 1, 1, 2)))
     queues.append([(_FILLER, filler) for filler in fillers])
     # The next sentence is of any scene that has one left.
-    order: list[_Told] = []
+    order: list[_Numbers] = []
     while any(queues):
         queue = random.choice([queue for queue in queues if queue])
         order.append(queue.pop(0))

@@ -165,7 +165,7 @@ class World:
 
         1. two of its variables are the same lexeme ("Anna met Anna" is not English, and spoils labels),
         2. one of its sentences belongs to another split, or
-        3. it is a story that belongs to another split as a whole; single sentences of it may do so.
+        3. it is a story that belongs to another split as a whole; its sentences are not looked at one by one.
 
         Each row draws a topic (or none), a pattern, and a lexeme for each variable, in this order: the order of draws
         is part of what a seed means.
@@ -179,15 +179,13 @@ class World:
             different_lexemes = set(map(id, lexemes))
             if len(different_lexemes) < len(lexemes):  # 1
                 continue
-            sentences = []
-            for tokens in pattern.sentences:
-                sentence = _spelled(tokens, lexemes)
-                if kind != "qa" and not _is_in_split(sentence, split):  # 2
-                    break
-                sentences.append(sentence)
-            else:  # no sentence belongs to another split
-                if kind != "qa" or _is_in_split(chain.from_iterable(sentences), split):  # 3
-                    yield Row(pattern, sentences)
+            sentences = [_spelled(tokens, lexemes) for tokens in pattern.sentences]
+            if kind == "qa":
+                is_in_split = _is_in_split(chain.from_iterable(sentences), split)  # 3
+            else:
+                is_in_split = all(_is_in_split(sentence, split) for sentence in sentences)  # 2
+            if is_in_split:
+                yield Row(pattern, sentences)
 
     def _drawn_lexeme(self, random: Random, pool: str, topic: str | None) -> Lexeme:
         """Draw a lexeme of a pool by its frequency in a topic."""
