@@ -319,7 +319,12 @@ def _data() -> dict[str, Any]:
 def _unknown(
     what: str, labels: Sequence[str], known: Sequence[str], *, several: bool = False
 ) -> ConfigurationError:
-    name, listed = " / ".join(labels), "; ".join([*known[:8], *["…"] * (len(known) > 8)])
+    """Return the error that no row or column, or more than one, has these labels; it lists at most eight names."""
+    name = " / ".join(labels)
+    shown = list(known[:8])
+    if len(known) > len(shown):
+        shown.append("…")
+    listed = "; ".join(shown)
     if several:
         return ConfigurationError(f"{what} {name!r} fits several; add one of these to choose: {listed}")
     near = closest(name, known)

@@ -279,15 +279,20 @@ def _html(page: dict[str, Any]) -> str:
 def _results_table(results: Sequence[Result]) -> Table:
     """List every row of results as it was measured; the column of options is there if any row has options."""
     has_options = any(row.options for row in results)
-    names = ["task", "language", "split", "metric", *["options"] * has_options, "value", "seed", "examples"]
+    headings = ["run", "task", "language", "split", "metric"]
+    if has_options:
+        headings.append("options")
+    headings += ["value", "seed", "examples", "recipe", "checkpoint"]
     rows: list[list[str | TableCell]] = []
     for row in results:
-        texts = [row.run, row.task, row.language, row.split, row.metric, *[row.settings] * has_options]
+        cells: list[str | TableCell] = [row.run, row.task, row.language, row.split, row.metric]
+        if has_options:
+            cells.append(row.settings)
         value = TableCell(f"{row.value:.4f}".rstrip("0").rstrip("."), row.value)
         seed = "" if row.seed is None else TableCell(str(row.seed), float(row.seed))
         examples = TableCell(f"{row.examples:,}", float(row.examples))
-        rows.append([*texts, value, seed, examples, row.recipe_hash[:8], row.checkpoint_hash[:8]])
-    headings = ["run", *names, "recipe", "checkpoint"]
+        cells += [value, seed, examples, row.recipe_hash[:8], row.checkpoint_hash[:8]]
+        rows.append(cells)
     return Table.listing("All results", "As measured, one row per result.", headings, rows)
 
 
