@@ -143,6 +143,17 @@ def test_bilingual_models_in_one_row_english_as_their_mean() -> None:
     assert scores.runs == ["weam", "mlm"]
 
 
+def test_a_note_on_options_names_the_combination_whose_row_the_table_shows() -> None:
+    models = [row("w-de", "de", 70, options={"layer": 3}), row("w-es", "es", 75, options={"layer": 3})]
+    rows = [*models, row("mlm", "de", 60)]
+    combination = Combination.parse("weam=de:w-de,es:w-es")
+    (note,) = collect(rows, [combination]).notes("xnli")
+    assert note == "Measured with other options than the rest: weam with layer=3."
+    rows[1] = row("w-es", "es", 75, options={"layer": 4})
+    (note,) = collect(rows, [combination]).notes("xnli")
+    assert note.endswith(": w-de with layer=3; w-es with layer=4."), "options of models, not of the row"
+
+
 def test_a_measure_that_not_all_models_of_a_combination_have_is_left_out() -> None:
     rows = [row("w-de", "de", 70), row("w-de", "en", 80, metric="f1"), row("w-es", "es", 75)]
     scores = collect(rows, [Combination.parse("weam=de:w-de,es:w-es")])

@@ -83,10 +83,10 @@ def test_equal_steps_are_one_folder_and_results_say_what_they_were_read_from(tmp
     assert isinstance(step, Evaluate) and step.finetune is not None
     assert step.checkpoint == step.finetune.checkpoint == f"{encoder.folder}/checkpoint"
     assert (step.finetune.train, step.finetune.seed) == ({"epochs": 2, "setting": "zero_shot"}, 3)
-    lab.sources = []
+    lab.notes.sources = []
     scores.value("de", "f1")
     scores.mean()
-    assert [(source.work, source.metric) for source in lab.sources] == [
+    assert [(source.work, source.metric) for source in lab.notes.sources] == [
         (scores.work, "de/f1"),
         (scores.work, "de/"),
         (scores.work, "es/"),

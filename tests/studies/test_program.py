@@ -289,6 +289,12 @@ def test_a_step_that_the_study_asks_for_outside_of_its_cells_is_refused(tmp_path
         built(Study("mine/table", "A table.", table, {"seeds": [1]}, {}), tmp_path / "out")
 
 
+def test_a_study_without_cells_is_refused_with_the_reason(tmp_path: Path) -> None:
+    program = built(Study("mine/table", "A table.", lambda lab: None, {"seeds": [1]}, {}), tmp_path / "out")
+    with pytest.raises(ConfigurationError, match=r"no cell and no figure; add them with `lab\.cell`"):
+        inspect_programs([program]).require_measurable()
+
+
 def test_a_part_of_the_encoders_reads_what_its_own_cells_need(tmp_path: Path) -> None:
     """Each of three cells without an evaluation counts as an encoder of its own."""
 

@@ -1,4 +1,11 @@
-"""Checks that all rooms share: suggestions for misspelt names, imports by name, pydantic's errors in plain words."""
+"""Checks that all rooms share: suggestions for misspelt names, imports by name, pydantic's errors in plain words.
+
+Three functions make a model from a user's values and report all mistakes at once:
+
+- ``checked``: from nested values, as recipes and files have them.
+- ``validated``: from flat values, as arguments and flags are; a model inside the model is filled from them too.
+- ``one_request``: for a verb in Python that takes either a model or its options one by one.
+"""
 
 from __future__ import annotations
 
@@ -197,7 +204,10 @@ def problems_of(error: ValidationError, values: Any = None, *models: type[BaseMo
     by_location: dict[Location, list[ErrorDetails]] = {}  # 1
     for item in error.errors():
         by_location.setdefault(_location_of(item, values), []).append(item)
-    outer_locations = {location[:end] for location in by_location for end in range(len(location))}
+    # The location ("layers", 1) has the outer locations () and ("layers",).
+    outer_locations: set[Location] = set()
+    for location in by_location:
+        outer_locations.update(location[:end] for end in range(len(location)))
     problems = []
     for location, items in by_location.items():
         if location in outer_locations:  # 2
@@ -245,17 +255,16 @@ def _location_of(item: ErrorDetails, values: Any) -> Location:
     location: Location = ()
     value = values  # where `location` has led so far
     for number, part in enumerate(item["loc"], start=1):
-        if number == len(item["loc"]) and item["type"] == "missing":
-            location = (*location, part)
-        elif isinstance(value, Mapping) and part in value:  # noqa: SIM114 - only apart do types fit
-            location = (*location, part)
-            value = value[part]
-        elif isinstance(part, int) and isinstance(value, list | tuple):
-            location = (*location, part)
-            value = value[part]
+        is_missing_key = item["type"] == "missing" and number == len(item["loc"])
+        is_key = isinstance(value, Mapping) and part in value
+        is_index = isinstance(value, list | tuple) and isinstance(part, int)
         # One text that the model takes for a list of one: the 0 stays, so that this error counts as the inner one.
-        elif part == 0 and isinstance(value, str):
+        is_only_item = isinstance(value, str) and part == 0
+        if is_missing_key or is_only_item:
             location = (*location, part)
+        elif is_key or is_index:
+            location = (*location, part)
+            value = value[part]
     return location + tag_key
 
 

@@ -45,7 +45,8 @@ class Problem:
     Args:
         text: What is wrong, what is needed and what to do.
         location: Keys and indices of the wrong value inside the checked values; empty if the problem is about all.
-        kind: Pydantic's type of the error (``missing``), or one of the three constants above; empty for most.
+        kind: Pydantic's type of the error (``missing``); or ``MISSING_FILE``, ``UNSET_VARIABLE`` or ``NOT_FINITE``;
+            empty for most.
         origin: The file and line, or the flag, in which the user wrote the value.
     """
 
@@ -58,7 +59,11 @@ class Problem:
         return spelled(self.raw)
 
     def __format__(self, form: str) -> str:
-        """Return the spelled text for use in another message, ``f"{path}: {problem}"``, which is spelled again."""
+        """Return the text for use in another message: ``f"{path}: {problem}"``.
+
+        The other message is spelled when it is shown, and this text is spelled already: it is made literal, so that
+        double brackets of the user's in it name no option then.
+        """
         return format(literal(str(self)), form)
 
     @property
@@ -86,7 +91,7 @@ class IsoglotError(Exception):
         return spelled(super().__str__(), self.spelling)
 
     def __format__(self, form: str) -> str:
-        """Return the spelled message for use in another one, ``f"{path}: {error}"``, which is spelled again."""
+        """Return the message for use in another one, ``f"{path}: {error}"``, as :meth:`Problem.__format__` does."""
         return format(literal(str(self)), form)
 
 

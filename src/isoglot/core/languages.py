@@ -40,7 +40,7 @@ def _parse() -> tuple[dict[str, tuple[str, ...]], dict[str, str], dict[str, str]
 
 
 _THREE, NAMES, SCRIPTS = _parse()
-"""Two-letter codes to three-letter codes; English names to two-letter codes; two-letter codes to FLORES' script."""
+"""Two-letter code -> three-letter codes; English name -> two-letter code; two-letter code -> script, as in FLORES."""
 
 
 def codes(language: str) -> tuple[str, ...]:

@@ -4,6 +4,17 @@ A verb is a function of ``isoglot`` with the command of the same name, such as `
 
 The first half has the types that fields share (`Count`, `OutputFile`), then come `Options` and `option`, which declare
 a model, and last the functions that read a declared model, for flags, suggestions and pages of reference.
+
+A type of one's own is an ``Annotated`` with a check that returns the value, such as ``FileName``. The check refuses a
+value by a ValueError, whose text is shown to the user as it is (:func:`isoglot.core.checks.problems_of`). Text of the
+user's in it is passed through ``literal``.
+
+A field can be hidden in three ways:
+
+- ``flags=None``: no flag, but an argument in Python.
+- :func:`internal`: neither, because the program sets it.
+- pydantic's ``exclude=True``: not written into records, and not suggested as a key. In sections of recipes these are
+  fields that are computed from other keys.
 """
 
 import os
@@ -314,7 +325,7 @@ def fields_of(*models: type[BaseModel]) -> Iterator[tuple[str, FieldInfo, bool]]
 
     1. A field that holds a model, or a union of models, is replaced by the fields of those models.
     2. The first field of a name counts, where several models have one.
-    3. With several models no field is required, because the user chooses one of the models; and no field of a model
+    3. With several models no field is required, because the user chooses one of the models. Nor is a field of a model
        that may be ``None``.
     """
     seen: set[str] = set()
@@ -324,17 +335,14 @@ def fields_of(*models: type[BaseModel]) -> Iterator[tuple[str, FieldInfo, bool]]
                 continue
             kind, may_be_none = without_none(field.annotation)
             inner_models = models_in(kind)
+            flagged = [(name, field, field.is_required())]
             if inner_models:  # 1
-                flagged = [
-                    (inner_name, inner_field, required and not may_be_none)
-                    for inner_name, inner_field, required in fields_of(*inner_models)
-                ]
-            else:
-                flagged = [(name, field, field.is_required())]
-            for flagged_name, flagged_field, required in flagged:
+                flagged = list(fields_of(*inner_models))
+            user_chooses = len(models) > 1 or (bool(inner_models) and may_be_none)
+            for flagged_name, flagged_field, is_required in flagged:
                 if flagged_name not in seen:  # 2
-                    yield flagged_name, flagged_field, required and len(models) == 1  # 3
-            seen.update(flagged_name for flagged_name, *_ in flagged)
+                    seen.add(flagged_name)
+                    yield flagged_name, flagged_field, is_required and not user_chooses  # 3
 
 
 def option_names(*models: type[BaseModel]) -> set[str]:

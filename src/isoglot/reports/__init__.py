@@ -5,19 +5,22 @@
                                           ├─ counts ─> paired, paired_table ──────────────┤   export ──> CSV, LaTeX
                                           └─ curves, figures, alignments ──> charts, viewer ─┘
 
-Read ``render.py`` first: ``report`` has this order. The words of this room:
+Read ``render.py`` first: ``report`` has this order. The tables of ``isoglot report compare`` take the same way, without
+a page: ``render.comparison_tables``, which ``export`` writes. The words of this room:
 
 - *tooltip*: text shown when a reader points at a cell. *title*: the heading of a table, chart or page.
 - *result*, or row of results: one measured number, a line of ``results.jsonl``.
 - *cell*: one measured number with its place in a paper's table, a line of ``cells.jsonl``. A *table cell* is a place in
   a table that is shown.
 - *measure*: a task, split and metric. *score*: a mean over seeds.
-- *label*: what a report calls a run. Runs of one label and different seeds are one row.
+- *label*: what a report calls a run. Runs of one label and different seeds are one row. A user may give a label to an
+  input, ``mine=runs/a``; ``RunLabels`` makes labels of runs from it.
 - *figure*: a drawing, of a run's ``figures`` folder or made here, and never a number; *chart*: the figure as SVG.
 - *setting*: of a row of a paper, ``zero-shot`` or ``translate-train``; of a cell, the *changes* of its study's sizes.
 - *options* of a row of results: those of its evaluation (``Result.settings`` writes them as text). *axis*: the value
   of the recipe that a sweep varies, such as ``layer``; evaluation options are never an axis.
 - *measured*: the thing that a row of results or a curve is about, such as a task, language, split and metric.
 - *printed*: as the paper has it, even where that is wrong.
+- *entry*: a row of results, a curve or a file of counts, as far as it says which run it came from.
 - *comparison*: two systems on the same examples (``paired.compare``, public); beside the papers stand ours and theirs.
 """

@@ -3,7 +3,7 @@
     cells ──> groups, one for each ──> lines: one for each row, ──> rows of the table:
               table and scale          run and change of sizes      ours, paper, difference
                                               ▲                            ▲
-                              seeds meet, means are added          the paper's values
+                      all seeds in one line, averages added        the paper's values
 
 ``tables_beside_papers`` is the way in. A table that no paper has, whose cells name their own rows and columns, is made
 the same way with an empty "paper".
@@ -171,7 +171,7 @@ class _Builder:
 
     def _add_line(self, line: _Line) -> None:
         """Add three rows: ours, the paper's, the difference. Without a value of the paper's, ours alone."""
-        # A note that all cells share stands at the row, else each stands at its cell.
+        # A note that all cells share stands at the row, else each at its cell. A cell without a note has the note "".
         notes = {cell.note for cells in line.cells.values() for cell in cells}
         shared_note = notes.pop() if len(notes) == 1 else ""
         ours, theirs, differences = [], [], []

@@ -1,7 +1,7 @@
 """The files of a run's ``figures`` folder: small JSON files that analysis writes and the report draws.
 
 Each ``figures/NAME.json`` is one object with a ``kind``; each ``figures/NAME.jsonl`` holds word alignments, one
-sentence pair a line (:mod:`isoglot.reports.viewer`). Figures are drawn in the order of their file names.
+sentence pair per line (:mod:`isoglot.reports.viewer`). Figures are drawn in the order of their file names.
 """
 
 from pathlib import Path
@@ -79,7 +79,8 @@ class LineSeries(_FigurePart):
     label: str
     x: Annotated[list[float], Field(min_length=1)]  # ascending
     y: list[float]
-    # standard deviations, one a value of `x`, null for a single measurement; drawn as a band if there is no `interval`
+    # Standard deviations, one for each value of `x`, null for a single measurement; drawn as a band if there is no
+    # `interval`.
     sd: list[float | None] | None = None
     interval: list[float | None] | None = None  # half of an interval around each value; drawn as bars
 

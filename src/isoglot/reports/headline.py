@@ -20,9 +20,8 @@ class Headline:
     score: Score  # of the best run
     against: str = ""  # the run that the best one is compared with; empty for a single run
     difference: float = 0.0  # score of the best run minus score of the other
-    beyond: bool | None = (
-        None  # whether the difference exceeds Welch's 95 % margin; `None` if a run has one seed
-    )
+    # Whether the difference exceeds Welch's 95 % margin; `None` if a run has one seed.
+    beyond: bool | None = None
     verdict: str = ""  # the same in words
     by_language: str = ""  # in how many languages the best run is better, and where most and least
 

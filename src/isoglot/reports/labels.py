@@ -1,4 +1,4 @@
-"""Names of runs in a report: labels that were given, and names that keep different runs apart."""
+"""Names of runs in a report: labels that the user gave to inputs, and names that keep different runs apart."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from isoglot.reports.run_names import NamedRun, told_apart
+from isoglot.reports.run_names import RunEntry, told_apart
 from isoglot.reports.scores import run_label
 from isoglot.results.rows import Cell, Result, flattened
 
@@ -25,7 +25,10 @@ def labelled(text: str | Path) -> tuple[str, Path]:
 
 
 class RunLabels:
-    """The labels that the user gave to inputs: ``mine=runs/a`` labels all files below ``runs/a`` with ``mine``."""
+    """The labels of inputs: ``mine=runs/a`` labels all files below ``runs/a`` with ``mine``.
+
+    The label of a run, which a report shows, is made from its input's label and the run's own name (:meth:`names`).
+    """
 
     def __init__(self, inputs: Sequence[tuple[str, Path]]) -> None:
         self._labels = {path.resolve(): label for label, path in inputs if label}
@@ -99,8 +102,8 @@ def distinct_rows(
         rows: Each row with the checkpoint or folder that it was measured on.
         recipes: Hash of a recipe -> values of the recipe.
     """
-    named = [replace(named_run(row, place), checkpoint=row.checkpoint_hash) for row, place in rows]
-    return with_run_names([row for row, _ in rows], told_apart(with_recipes(named, recipes)))
+    entries = [replace(entry_of_row(row, place), checkpoint=row.checkpoint_hash) for row, place in rows]
+    return with_run_names([row for row, _ in rows], told_apart(with_recipes(entries, recipes)))
 
 
 def with_run_names(rows: Sequence[Result], names: Sequence[str]) -> list[Result]:
@@ -111,24 +114,26 @@ def with_run_names(rows: Sequence[Result], names: Sequence[str]) -> list[Result]
     return renamed
 
 
-def named_run(row: Result, place: Path) -> NamedRun:
-    """Describe a row's run, as far as the row tells."""
+def entry_of_row(row: Result, place: Path) -> RunEntry:
+    """Describe a row as an entry of its run; the recipe's values are added by :func:`with_recipes`."""
     measured = (row.task, row.language, row.split, row.metric, row.settings)
-    return NamedRun(run_label(row), measured, place, row.seed, row.recipe_hash, row.changes)
+    return RunEntry(run_label(row), measured, place, row.seed, row.recipe_hash, row.changes)
 
 
-def with_recipes(runs: Sequence[NamedRun], recipes: Mapping[str, Mapping[str, Any]]) -> list[NamedRun]:
-    """Add all values of the runs' recipes.
+def with_recipes(entries: Sequence[RunEntry], recipes: Mapping[str, Mapping[str, Any]]) -> list[RunEntry]:
+    """Add to each entry all values of its recipe.
 
-    Runs of one name get them only if the recipe of each of these runs is known: otherwise the values that only some
-    runs have would count as differences.
+    Entries of one name get them only if the recipe of each of these entries is known: otherwise the values that only
+    some entries have would count as differences.
+
+    ``recipes``: Hash of a recipe -> values of the recipe.
     """
-    names_without_recipe = {run.name for run in runs if run.recipe_hash not in recipes}
+    names_without_recipe = {entry.name for entry in entries if entry.recipe_hash not in recipes}
     completed = []
-    for run in runs:
-        if run.name in names_without_recipe:
-            completed.append(run)
+    for entry in entries:
+        if entry.name in names_without_recipe:
+            completed.append(entry)
         else:
-            values = {**flattened(recipes[run.recipe_hash]), **run.values}
-            completed.append(replace(run, values=values))
+            values = {**flattened(recipes[entry.recipe_hash]), **entry.values}
+            completed.append(replace(entry, values=values))
     return completed

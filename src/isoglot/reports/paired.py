@@ -12,27 +12,30 @@ Source: Noreen 1989 and Yeh 2000 (*More accurate tests for the statistical signi
 Efron and Tibshirani 1993; Koehn 2004 for the paired bootstrap.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import product
 from operator import index
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isoglot.core.checks import shortened
-from isoglot.core.errors import ConfigurationError, InputError
+from isoglot.core.errors import ConfigurationError
 from isoglot.core.frames import ResultList, Tabular
-from isoglot.core.languages import common_code
 from isoglot.core.seeding import seed_for
+from isoglot.reports.paired_files import (
+    Predictions,
+    counts_by_metric,
+    evaluations_of_system,
+    listed_evaluations,
+    listed_metrics,
+    matched_by_seed,
+)
 from isoglot.reports.stats import CONFIDENCE, TAILS, shown_p
 from isoglot.reports.table import shown_number
-from isoglot.results.example_counts import ENDING, CountsFile, ExampleCounts, combined
-from isoglot.results.rows import name_without_seed
+from isoglot.results.example_counts import ExampleCounts, combined
 
 SAMPLES = 10_000
 _BLOCK = 4_000_000
@@ -89,10 +92,6 @@ class Comparison(Tabular):
         )
 
 
-Predictions = str | Path | Mapping[str, ExampleCounts]
-"""Predictions of one run: a folder or file of counts, or the counts by metric."""
-
-
 def compare(
     first: Predictions | Sequence[Predictions],
     second: Predictions | Sequence[Predictions],
@@ -135,18 +134,16 @@ def compare(
         ) from None
     if samples < 1:
         raise ConfigurationError(f"samples must be at least 1, got {samples}; the default is {SAMPLES:,}")
-    first_files, second_files = _files_of_system(first), _files_of_system(second)
-    shared = [key for key in first_files if key in second_files]
+    first_evaluations, second_evaluations = evaluations_of_system(first), evaluations_of_system(second)
+    shared = [key for key in first_evaluations if key in second_evaluations]
     if not shared:
         raise ConfigurationError(
-            f"no task, language and split in common: first {_listed(first_files)}, second {_listed(second_files)}; "
-            "evaluate both on the same data with [[predictions=FOLDER]]"
+            f"no task, language and split in common: first {listed_evaluations(first_evaluations)}, second "
+            f"{listed_evaluations(second_evaluations)}; evaluate both on the same data with [[predictions=FOLDER]]"
         )
     comparisons = ResultList[Comparison]()
     for key in shared:
-        seeds = _shared_seeds(key, first_files[key], second_files[key])
-        first_runs = [first_files[key][seed] for seed in seeds]
-        second_runs = [second_files[key][seed] for seed in seeds]
+        seeds, first_runs, second_runs = matched_by_seed(key, first_evaluations[key], second_evaluations[key])
         if len({str(file.about.get("data")) for file in (*first_runs, *second_runs)}) > 1:
             raise ConfigurationError(
                 f"{' '.join(key)}: the two were measured on different examples; evaluate both on the same data"
@@ -156,12 +153,12 @@ def compare(
         about["second"] = str(second_runs[0].about.get("run", ""))
         if len(seeds) > 1:
             about["seeds"] = seeds
-        counts = _counts_by_metric(first_runs), _counts_by_metric(second_runs)
+        counts = counts_by_metric(first_runs), counts_by_metric(second_runs)
         comparisons += paired(*counts, samples=samples, seed=seed, about=about)
     if not comparisons:
         raise ConfigurationError(
-            f"no metric with examples in common: first has {_listed_metrics(first_files)}, second "
-            f"{_listed_metrics(second_files)}; measure both by the same metric on the same data"
+            f"no metric with examples in common: first has {listed_metrics(first_evaluations)}, second "
+            f"{listed_metrics(second_evaluations)}; measure both by the same metric on the same data"
         )
     return comparisons
 
@@ -248,24 +245,36 @@ def _p_values(pairs: Sequence[_Pair], samples: int, seed: int) -> list[float]:
     3. Otherwise exchanges are drawn, and the observed one counts as one more, so that p is never 0.
     """
     differ = np.flatnonzero(np.any([pair.change.any(1) for pair in pairs], axis=0))  # 1
-    exact = 2 ** len(differ) <= samples
-    seen = np.zeros(len(pairs), np.int64)
-    count = 0
-    generator = np.random.default_rng(seed_for(seed, "exchange"))
-    # A row of `swaps` is one exchange: 1 for each example that is exchanged. [0]: one pass, `product` lists all rows.
-    for block_size in [0] if exact else _block_sizes(samples, len(differ)):
-        if exact:
-            swaps = np.array([*product((0.0, 1.0), repeat=len(differ))])  # 2
-        else:
-            swaps = generator.integers(0, 2, (block_size, len(differ)), np.int32).astype(np.float64)
-        count += len(swaps)
+    observed = [abs(pair.difference(pair.first.sum(0), pair.second.sum(0))) for pair in pairs]
+    is_exact = 2 ** len(differ) <= samples
+    exchanges = _all_exchanges(len(differ)) if is_exact else _drawn_exchanges(len(differ), samples, seed)
+    total = 0
+    as_large = np.zeros(len(pairs), np.int64)  # exchanges with at least the observed difference, by metric
+    for swaps in exchanges:
+        total += len(swaps)
         for i, pair in enumerate(pairs):
             # An exchanged example adds its change (second − first) to the first sum, and takes it from the second.
             moved = swaps @ pair.change[differ]
-            exchanged = pair.difference(pair.first.sum(0) + moved, pair.second.sum(0) - moved)
-            observed = pair.difference(pair.first.sum(0), pair.second.sum(0))
-            seen[i] += int((abs(exchanged) >= abs(observed) - _ROUNDING).sum())
-    return [float(p) for p in (seen / count if exact else (seen + 1) / (count + 1))]  # 3
+            exchanged = abs(pair.difference(pair.first.sum(0) + moved, pair.second.sum(0) - moved))
+            as_large[i] += int((exchanged >= observed[i] - _ROUNDING).sum())
+    if not is_exact:  # 3
+        as_large, total = as_large + 1, total + 1
+    return [float(p) for p in as_large / total]
+
+
+def _all_exchanges(examples: int) -> Iterator[Floats]:
+    """Yield all exchanges as one block: of two examples ``[[0, 0], [0, 1], [1, 0], [1, 1]]``.
+
+    A row is one exchange, with a 1 for each example that is exchanged.
+    """
+    yield np.array([*product((0.0, 1.0), repeat=examples)])
+
+
+def _drawn_exchanges(examples: int, samples: int, seed: int) -> Iterator[Floats]:
+    """Yield ``samples`` random exchanges, as many at a time as fit in memory; rows as in :func:`_all_exchanges`."""
+    generator = np.random.default_rng(seed_for(seed, "exchange"))
+    for block_size in _block_sizes(samples, examples):
+        yield generator.integers(0, 2, (block_size, examples), np.int32).astype(np.float64)
 
 
 def _intervals(pairs: Sequence[_Pair], samples: int, seed: int) -> list[tuple[float, float]]:
@@ -293,108 +302,3 @@ def _block_sizes(samples: int, examples: int) -> Iterator[int]:
     size = max(1, min(samples, _BLOCK // max(1, examples)))
     for start in range(0, samples, size):
         yield min(size, samples - start)
-
-
-Key = tuple[str, str, str]
-"""Task, language and split; empty for counts without names."""
-SeedFiles = dict[Any, CountsFile]
-"""Counts by seed; by the place in a list where no seed is recorded."""
-
-
-def _files_of_system(side: Predictions | Sequence[Predictions]) -> dict[Key, SeedFiles]:
-    """Read one system's counts by task, language and split, and by seed."""
-    places = list(side) if isinstance(side, Sequence) and not isinstance(side, str) else [side]
-    if not places or not all(isinstance(place, str | Path | Mapping) for place in places):
-        raise ConfigurationError(
-            f"expected folders of predictions, or counts by metric, got {shortened(side)}"
-        )
-    found: dict[Key, SeedFiles] = {}
-    for number, place in enumerate(places, 1):
-        for key, counts in _evaluations(place):
-            seed = counts.about.get("seed")
-            known = found.setdefault(key, {})
-            if seed is None and len(places) > 1:
-                seed = number
-            if seed in known:
-                raise ConfigurationError(
-                    f"{place if isinstance(place, str | Path) else 'counts'}: holds {' '.join(key)} of several "
-                    f"checkpoints{'' if seed is None else f' with seed {seed}'}; give the runs of one system, which "
-                    "differ in their seeds alone"
-                )
-            known[seed] = counts
-    for key, files in found.items():
-        _require_one_system(key, files)
-    return found
-
-
-def _require_one_system(key: Key, files: SeedFiles) -> None:
-    """Refuse runs that differ in more than their seeds: their mean would be the value of no system."""
-    kinds = set()
-    for file in files.values():
-        name = name_without_seed(str(file.about.get("run")), file.about.get("seed"))
-        values = {**(file.about.get("changes") or {}), **(file.about.get("options") or {})}
-        kinds.add(f"{name} {json.dumps(values, sort_keys=True)}")
-    if len(kinds) > 1:
-        raise ConfigurationError(
-            f"{' '.join(key)}: the runs differ in more than their seeds ({'; '.join(sorted(kinds))}); compare one "
-            "system with another, each by its seeds"
-        )
-
-
-def _shared_seeds(key: Key, first: SeedFiles, second: SeedFiles) -> list[Any]:
-    """Return the seeds that both systems have. Of two single runs the second is filed under the first one's seed."""
-    if len(first) == len(second) == 1:
-        (seed_of_first,), (seed_of_second,) = first, second
-        if seed_of_first != seed_of_second:
-            second[seed_of_first] = second.pop(seed_of_second)
-        return [seed_of_first]
-    seeds = [seed for seed in first if seed in second]
-    if not seeds:
-        raise ConfigurationError(
-            f"{' '.join(key)}: no seed in common, first has {', '.join(map(str, first))}, second "
-            f"{', '.join(map(str, second))}; evaluate runs of the same seeds"
-        )
-    return seeds
-
-
-def _counts_by_metric(files: Sequence[CountsFile]) -> dict[str, list[ExampleCounts]]:
-    """Group the counts of runs by metric, for the metrics that all runs have."""
-    metrics = [name for name in files[0].metrics if all(name in file.metrics for file in files)]
-    return {name: [file.metrics[name] for file in files] for name in metrics}
-
-
-def _evaluations(side: Predictions) -> Iterator[tuple[Key, CountsFile]]:
-    """Yield the counts at one place with their task, language and split, which are empty for a user's own counts."""
-    if isinstance(side, Mapping):
-        if wrong := [name for name, counts in side.items() if not isinstance(counts, ExampleCounts)]:
-            raise ConfigurationError(
-                f"{wrong[0]}: expected ExampleCounts, got {shortened(side[wrong[0]])}; "
-                "isoglot.results.example_counts.shares makes them of one number from 0 to 1 per example"
-            )
-        yield ("", "", ""), CountsFile({}, side)
-        return
-    path = Path(side)
-    files = sorted(path.rglob(f"*{ENDING}")) if path.is_dir() else [path]
-    if not files or not files[0].is_file():
-        raise InputError(
-            f"holds no counts of examples (*{ENDING}); evaluate with [[predictions='{path}']], and add [[again=True]] "
-            "if predictions exist already",
-            path=path,
-        )
-    for file in files:
-        counts_file = CountsFile.read(file)
-        task, language, split = (str(counts_file.about.get(name)) for name in ("task", "language", "split"))
-        yield (task, common_code(language), split), counts_file
-
-
-def _listed(side: Mapping[Key, SeedFiles]) -> str:
-    return ", ".join(" ".join(key).strip() or "own counts" for key in side)
-
-
-def _listed_metrics(side: Mapping[Key, SeedFiles]) -> str:
-    """List a system's metrics with their numbers of examples: ``f1 of 1,000, accuracy of 1,000``."""
-    sizes: dict[str, int] = {}
-    for files in side.values():
-        first_run = next(iter(files.values()))
-        sizes |= {name: len(counts) for name, counts in first_run.metrics.items()}
-    return ", ".join(f"{name} of {size:,}" for name, size in sizes.items()) or "none"

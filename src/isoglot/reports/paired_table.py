@@ -9,19 +9,17 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.core.languages import common_code
 from isoglot.reports.grid import metric_name
 from isoglot.reports.paired import SAMPLES, Comparison, paired
+from isoglot.reports.paired_files import Key, SeedCounts
 from isoglot.reports.runs import Material
 from isoglot.reports.scores import Measure, main_measures, row_labels
 from isoglot.reports.stats import CONFIDENCE, shown_p
 from isoglot.reports.table import Table, TableCell, decimals, shown_number
-from isoglot.results.example_counts import CountsFile
 
 _MATCHED_FIELDS = ("task", "language", "split", "seed", "checkpoint_hash", "options")
 """Fields that counts share with the row of results measured with them.
 
 The run's name is not one of them: a report may have changed it.
 """
-
-CountsBySeed = dict[Any, CountsFile]
 
 
 def paired_table(material: Material, baseline: str | None) -> Table | None:
@@ -37,7 +35,7 @@ def paired_table(material: Material, baseline: str | None) -> Table | None:
     keys = (_key(row.model_dump()) for row in material.rows)
     labels = dict(zip(keys, row_labels(material.rows), strict=True))
     # Run -> task, language and split -> seed -> counts; runs are in the order of the rows.
-    runs: dict[str, dict[tuple[str, str, str], CountsBySeed]] = {label: {} for label in labels.values()}
+    runs: dict[str, dict[Key, SeedCounts]] = {label: {} for label in labels.values()}
     for counts_file, name in material.counts:
         about = counts_file.about
         key = (str(about.get("task")), common_code(str(about.get("language"))), str(about.get("split")))
@@ -92,7 +90,7 @@ def _key(about: Mapping[str, Any]) -> str:
     return json.dumps([about.get(name) for name in _MATCHED_FIELDS], sort_keys=True)
 
 
-def _compared(first: CountsBySeed, second: CountsBySeed) -> Comparison | None:
+def _compared(first: SeedCounts, second: SeedCounts) -> Comparison | None:
     """Compare two runs in their main metric over the seeds that both have; ``None`` if the examples differ."""
     seeds = [seed for seed in first if seed in second]
     data_hashes = {file.about.get("data") for file in (*first.values(), *second.values())}

@@ -49,7 +49,15 @@ class PaperColumn:
 
 @dataclass(frozen=True)
 class PaperRow:
-    """One row of a paper's table."""
+    """One row of a paper's table.
+
+    A row of PPA's Table 5:
+
+        label    - MoCo                      as printed; six rows have it
+        name     zero-shot / - MoCo          with the setting and the encoder; three rows have it
+        address  zero-shot / - MoCo / 250k   of this row alone (:meth:`PaperTable.address`)
+        labels   each of these parts, by any of which a user may name the row
+    """
 
     label: str
     values: Mapping[str, float | str | None]  # by column; `None` where the paper prints nothing
@@ -175,8 +183,7 @@ class PaperTable:
     def rows_of(self, *labels: str) -> list[PaperRow]:
         """List the rows that have all these labels, or the parts of an :meth:`address`, given as one text.
 
-        If a single text is the printed label or the name of rows, only these rows are meant, and no row that has an
-        attribute of this value.
+        If a row's name or printed label is exactly this text, rows that only have it as an attribute are not meant.
         """
         # The label of a row that `extended` added is all its labels in one text.
         exact = [row for row in self.rows if " / ".join(labels) in (row.name, row.label)]
@@ -312,7 +319,12 @@ def _data() -> dict[str, Any]:
 def _unknown(
     what: str, labels: Sequence[str], known: Sequence[str], *, several: bool = False
 ) -> ConfigurationError:
-    name, listed = " / ".join(labels), "; ".join([*known[:8], *["…"] * (len(known) > 8)])
+    """Return the error that no row or column, or more than one, has these labels; it lists at most eight names."""
+    name = " / ".join(labels)
+    shown = list(known[:8])
+    if len(known) > len(shown):
+        shown.append("…")
+    listed = "; ".join(shown)
     if several:
         return ConfigurationError(f"{what} {name!r} fits several; add one of these to choose: {listed}")
     near = closest(name, known)

@@ -1,6 +1,7 @@
 """Write the page of ``isoglot report``: one HTML file on runs and studies, which fetches nothing.
 
 ``report`` gathers the material, computes the page's parts as data (``_page``) and writes them as HTML (``_html``).
+``comparison_tables`` makes the tables of ``isoglot report compare``, which has no page.
 """
 
 import base64
@@ -66,9 +67,10 @@ def report(
     """
     options = one_request(ReportOptions, options, single, whole_name="options")
     runs = [runs] if isinstance(runs, str | Path | Result) else list(runs)
-    if not runs or (wrong := [run for run in runs if not isinstance(run, str | Path | Result)]):
-        got = shortened(wrong[0]) if runs else "none"
-        raise ConfigurationError(f"runs must be folders, files of results or rows of results, got {got}")
+    got = [] if runs else ["none"]
+    got += [shortened(run) for run in runs if not isinstance(run, str | Path | Result)]
+    if got:
+        raise ConfigurationError(f"runs must be folders, files of results or rows of results, got {got[0]}")
     paths = [labelled(run)[1] for run in runs if not isinstance(run, Result)]
     refuse_overwriting(out, [path for path in paths if path.is_file()])
     require_writable(out)
@@ -79,8 +81,8 @@ def report(
     material, scores = gathered(runs, options, options.gold)
     scores.runs.sort(key=lambda run: run != options.baseline)
     page = _page(material, scores, options)
-    drawn = [chart.data for chart in (*page["figures"], *page["curves"])]
-    tables = [*page["results"], *page["beside"], *drawn, page["everything"], page["runs"]]
+    chart_tables = [chart.data for chart in (*page["figures"], *page["curves"])]
+    tables = [*page["results"], *page["beside"], *chart_tables, page["everything"], page["runs"]]
     _distinguish_ids(tables)
     legal = XmlText()
     text = legal(_html(page))
@@ -156,11 +158,13 @@ def confusions_of(paths: Sequence[str | Path], options: CompareOptions) -> list[
 def gathered(
     runs: Sequence[str | Path | Result], options: CompareOptions, gold: Path | None = None
 ) -> tuple[Material, ReportScores]:
-    """Read runs and rows of results, and collect their scores; rows are read from a file, as the runs are."""
+    """Read runs, and collect the scores of their rows of results."""
     combinations = [Combination.parse(text) for text in options.combine]
     paths = [run for run in runs if not isinstance(run, Result)]
+    rows = [run for run in runs if isinstance(run, Result)]
     with tempfile.TemporaryDirectory() as folder:
-        if rows := [run for run in runs if isinstance(run, Result)]:
+        # Rows in memory are written to a temporary file first, so that `gather` reads all rows in one way.
+        if rows:
             paths.append(append(Path(folder) / FILE_NAME, rows))
         material = gather(paths, combinations, options.rename, gold=gold)
     return material, collect(material.rows, combinations)
@@ -190,7 +194,7 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
     # Runs, and the encoders that they start from
     columns = ["run", "starts from", "seeds", "results", "versions", "folder"]
     rows = []
-    infos = _one_a_run(material.infos.values())
+    infos = _merged_by_run(material.infos.values())
     for info in infos:
         versions = ", ".join(f"{name} {version}" for name, version in info.versions.items())
         seeds = ", ".join(map(str, info.seeds)) or "–"
@@ -218,8 +222,11 @@ def _page(material: Material, scores: ReportScores, options: ReportOptions) -> d
     }  # fmt: skip
 
 
-def _one_a_run(infos: Iterable[RunInfo]) -> list[RunInfo]:
-    """Merge the entries of a run that was evaluated with several options, such as ``tlm (layer=3)``."""
+def _merged_by_run(infos: Iterable[RunInfo]) -> list[RunInfo]:
+    """Return one info for each run: a run that was evaluated with several options has one for each of them before.
+
+    ``tlm (layer=3)`` and ``tlm (layer=4)`` become ``tlm``.
+    """
     runs: dict[tuple[str, str, str], list[RunInfo]] = {}
     for info in infos:
         runs.setdefault((info.run, info.start, info.folder), []).append(info)
@@ -272,15 +279,20 @@ def _html(page: dict[str, Any]) -> str:
 def _results_table(results: Sequence[Result]) -> Table:
     """List every row of results as it was measured; the column of options is there if any row has options."""
     has_options = any(row.options for row in results)
-    names = ["task", "language", "split", "metric", *["options"] * has_options, "value", "seed", "examples"]
+    headings = ["run", "task", "language", "split", "metric"]
+    if has_options:
+        headings.append("options")
+    headings += ["value", "seed", "examples", "recipe", "checkpoint"]
     rows: list[list[str | TableCell]] = []
     for row in results:
-        texts = [row.run, row.task, row.language, row.split, row.metric, *[row.settings] * has_options]
+        cells: list[str | TableCell] = [row.run, row.task, row.language, row.split, row.metric]
+        if has_options:
+            cells.append(row.settings)
         value = TableCell(f"{row.value:.4f}".rstrip("0").rstrip("."), row.value)
         seed = "" if row.seed is None else TableCell(str(row.seed), float(row.seed))
         examples = TableCell(f"{row.examples:,}", float(row.examples))
-        rows.append([*texts, value, seed, examples, row.recipe_hash[:8], row.checkpoint_hash[:8]])
-    headings = ["run", *names, "recipe", "checkpoint"]
+        cells += [value, seed, examples, row.recipe_hash[:8], row.checkpoint_hash[:8]]
+        rows.append(cells)
     return Table.listing("All results", "As measured, one row per result.", headings, rows)
 
 

@@ -1,7 +1,9 @@
 """Give different runs of one name different names: by the values that differ, else by folder, else by the recipe.
 
 Two runs called ``tlm``, of which one reads layer 1 and the other layer 2, become ``tlm layer=1`` and ``tlm layer=2``.
-Open ``told_apart`` first.
+
+A report reads rows of results, training curves and files of counts, called *entries* here. Which entries are of one run
+is found out from what each entry says of its run. Open ``told_apart`` first.
 """
 
 import json
@@ -21,16 +23,17 @@ _NOT_OF_A_SWEEP = ("seed", "name")
 
 
 @dataclass(frozen=True)
-class NamedRun:
-    """The run that one row of results, one training curve or one file of counts came from.
+class RunEntry:
+    """One row of results, training curve or file of counts, as far as it says which run it came from.
 
-    Two of them with the same name and the same ``measured`` are of different runs if their values differ, or if they
+    Two entries with the same name and the same ``measured`` are of different runs if their values differ, or if they
     have one seed and different recipes or checkpoints.
 
     Args:
         name: The run's name without its seed, ``tlm``; several runs may have it.
-        measured: The thing measured, such as task, language, split, metric and options: a run has one of each kind.
-        place: The file or folder that it was read from.
+        measured: The thing measured, such as task, language, split, metric and options: a run has one entry for each,
+            or one for each seed.
+        place: The file or folder that the entry was read from.
         seed: The run's seed, if it is known.
         recipe_hash: Hash of the run's recipe, which covers the seed.
         values: What is known to differ between trainings, by name: the changed sizes of the run's study, and, once
@@ -62,100 +65,104 @@ class VariedRun:
     values: Mapping[str, Any]
 
 
-def varied_runs(runs: Sequence[NamedRun], labels: Sequence[str]) -> dict[str, VariedRun]:
+def varied_runs(entries: Sequence[RunEntry], labels: Sequence[str]) -> dict[str, VariedRun]:
     """Find the runs that differ from others of their name in values alone: their labels end in these values.
 
-    ``labels``: The names that :func:`told_apart` gave the runs.
+    ``labels``: The names that :func:`told_apart` gave the entries.
     """
     varied = {}
-    for name, members in _indices_by_name(runs).items():
-        differing = _differing_values([runs[index] for index in members])
+    for name, members in _indices_by_name(entries).items():
+        differing = _differing_values([entries[index] for index in members])
         short = short_names(differing)
         for index in members:
-            values = {short[key]: runs[index].values[key] for key in differing if key in runs[index].values}
+            known = entries[index].values
+            values = {short[key]: known[key] for key in differing if key in known}
             label = name + "".join(f" {key}={shown_value(value)}" for key, value in values.items())
             if values and labels[index] == label:
                 varied[label] = VariedRun(name, label, values)
     return varied
 
 
-def told_apart(runs: Sequence[NamedRun]) -> list[str]:
-    """Return a name for each run; a name that several different runs share gets an ending for each of them.
+def told_apart(entries: Sequence[RunEntry]) -> list[str]:
+    """Return for each entry the name of its run; where several runs share a name, each gets an ending.
+
+    Entries of one run get one name: the seeds of a run, and its tasks.
 
     Example:
         >>> sweep = [{"objectives.align.layer": 1, "steps": 5}, {"objectives.align.layer": 2, "steps": 5}]
-        >>> told_apart([NamedRun("tlm", ("pos",), Path("results.jsonl"), values=values) for values in sweep])
+        >>> told_apart([RunEntry("tlm", ("pos",), Path("results.jsonl"), values=values) for values in sweep])
         ['tlm layer=1', 'tlm layer=2']
     """
-    names = [run.name for run in runs]
-    for members in _indices_by_name(runs).values():
-        group = [runs[index] for index in members]
+    names = [entry.name for entry in entries]
+    for members in _indices_by_name(entries).values():
+        group = [entries[index] for index in members]
         if _holds_several_runs(group):
             for index, ending in zip(members, _endings(group), strict=True):
                 names[index] += ending
     return names
 
 
-def _indices_by_name(runs: Sequence[NamedRun]) -> dict[str, list[int]]:
-    """Group the indices of runs in the list by the runs' names."""
+def _indices_by_name(entries: Sequence[RunEntry]) -> dict[str, list[int]]:
+    """Group the indices of entries in the list by the names of their runs."""
     groups: dict[str, list[int]] = defaultdict(list)
-    for index, run in enumerate(runs):
-        groups[run.name].append(index)
+    for index, entry in enumerate(entries):
+        groups[entry.name].append(index)
     return groups
 
 
-def _endings(group: Sequence[NamedRun]) -> list[str]:
-    """Find the ending of each run's name, by three ways in turn.
+def _endings(group: Sequence[RunEntry]) -> list[str]:
+    """Find the ending for the name of each entry, by three ways in turn.
 
     1. The values that differ: `` layer=1``.
-    2. Among runs that still share an ending, their folders: `` (a)``.
-    3. Among runs that still share both, the hashes of their recipes: `` (recipe 0a1b2c3d)``.
+    2. Among entries of several runs that still share an ending, their folders: `` (a)``.
+    3. Among entries of several runs that still share both, the hashes of their recipes: `` (recipe 0a1b2c3d)``.
     """
-    ways: list[Callable[[Sequence[NamedRun]], list[str] | None]] = [_by_values, _by_folder, _by_recipe]
+    ways: list[Callable[[Sequence[RunEntry]], list[str] | None]] = [_by_values, _by_folder, _by_recipe]
     endings = [""] * len(group)
     for way in ways:
-        sharing: dict[str, list[int]] = defaultdict(list)  # runs that share an ending so far
+        sharing: dict[str, list[int]] = defaultdict(list)  # entries that share an ending so far
         for index, ending in enumerate(endings):
             sharing[ending].append(index)
         for members in sharing.values():
-            same = [group[index] for index in members]
-            if not _holds_several_runs(same):
+            alike = [group[index] for index in members]
+            further = way(alike) if _holds_several_runs(alike) else None
+            if further is None:
                 continue
-            for index, further in zip(members, way(same) or [""] * len(members), strict=True):
-                endings[index] += further
+            for index, ending in zip(members, further, strict=True):
+                endings[index] += ending
     return endings
 
 
-def _by_values(group: Sequence[NamedRun]) -> list[str] | None:
-    """End in every value in which any of the runs differ, ``layer=1``; ``None`` if no value differs, or too many."""
+def _by_values(group: Sequence[RunEntry]) -> list[str] | None:
+    """End in every value in which any of the entries differ, ``layer=1``; ``None`` if no value does, or too many do."""
     differing = _differing_values(group)
     if not 0 < len(differing) <= _MOST_VALUES:
         return None
     short = short_names(differing)
     endings = []
-    for run in group:
-        shown = [f"{short[name]}={shown_value(run.values[name])}" for name in differing if name in run.values]
-        endings.append("".join(f" {text}" for text in shown))
+    for entry in group:
+        known = [name for name in differing if name in entry.values]
+        endings.append("".join(f" {short[name]}={shown_value(entry.values[name])}" for name in known))
     return endings
 
 
-def _differing_values(group: Sequence[NamedRun]) -> list[str]:
-    """Name the values in which any of the runs differ; a value that only some of them have differs too."""
+def _differing_values(group: Sequence[RunEntry]) -> list[str]:
+    """Name the values in which any of the entries differ; a value that only some of them have differs too."""
     differing = []
     for name in _value_names(group):
-        texts = {_value_as_text(run, name) for run in group}
+        texts = {_value_as_text(entry, name) for entry in group}
         if len(texts) > 1:
             differing.append(name)
     return differing
 
 
-def _by_folder(group: Sequence[NamedRun]) -> list[str] | None:
+def _by_folder(group: Sequence[RunEntry]) -> list[str] | None:
     """End in the folder, ``(a)``, below the folder that all have in common; ``None`` if one folder has several runs."""
-    places = list(dict.fromkeys(run.place for run in group))
+    places = list(dict.fromkeys(entry.place for entry in group))
     if len(places) < 2:
         return None
     for place in places:
-        if _holds_several_runs([run for run in group if run.place == place]):
+        if _holds_several_runs([entry for entry in group if entry.place == place]):
             return None
     shown_folders = []
     for place in places:
@@ -168,41 +175,41 @@ def _by_folder(group: Sequence[NamedRun]) -> list[str] | None:
     endings = {}
     for place, folder in zip(places, shown_folders, strict=True):
         endings[place] = f" ({folder.relative_to(common).as_posix()})"
-    return [endings[run.place] for run in group]
+    return [endings[entry.place] for entry in group]
 
 
-def _by_recipe(group: Sequence[NamedRun]) -> list[str]:
+def _by_recipe(group: Sequence[RunEntry]) -> list[str]:
     """End in the recipe's hash, ``(recipe 0a1b2c3d)``, if nothing readable tells the runs apart."""
-    return [f" (recipe {run.recipe_hash[:8]})" for run in group]
+    return [f" (recipe {entry.recipe_hash[:8]})" for entry in group]
 
 
-def _holds_several_runs(group: Sequence[NamedRun]) -> bool:
-    """Whether entries of one name measured the same thing on different runs.
+def _holds_several_runs(group: Sequence[RunEntry]) -> bool:
+    """Whether entries of one name come from several runs: two of them measured the same thing on different runs.
 
     1. Two entries with the same ``measured`` must have the same values, whatever their seeds are.
     2. A recipe's hash covers the seed, so hashes of recipes and checkpoints are compared for one seed only.
     """
     first_values: dict[tuple[Any, ...], str] = {}
     first_hashes: dict[tuple[Any, ...], str] = {}
-    for run in group:
-        compared = {name: run.values[name] for name in _value_names([run])}
+    for entry in group:
+        compared = {name: entry.values[name] for name in _value_names([entry])}
         values = json.dumps(compared, sort_keys=True, default=str)
-        if first_values.setdefault(run.measured, values) != values:  # 1
+        if first_values.setdefault(entry.measured, values) != values:  # 1
             return True
-        hashes = run.recipe_hash + run.checkpoint
-        if hashes and first_hashes.setdefault((*run.measured, run.seed), hashes) != hashes:  # 2
+        hashes = entry.recipe_hash + entry.checkpoint
+        if hashes and first_hashes.setdefault((*entry.measured, entry.seed), hashes) != hashes:  # 2
             return True
     return False
 
 
-def _value_names(group: Sequence[NamedRun]) -> list[str]:
-    """Name the values that any of the runs has, in their order, without the seed and the name."""
-    names = dict.fromkeys(name for run in group for name in run.values)
+def _value_names(group: Sequence[RunEntry]) -> list[str]:
+    """Name the values that any of the entries has, in their order, without the seed and the name."""
+    names = dict.fromkeys(name for entry in group for name in entry.values)
     return [name for name in names if name not in _NOT_OF_A_SWEEP]
 
 
-def _value_as_text(run: NamedRun, name: str) -> str:
-    """Return a value as JSON, so that 1 and true differ; empty if the run has no such value."""
-    if name not in run.values:
+def _value_as_text(entry: RunEntry, name: str) -> str:
+    """Return a value as JSON, so that 1 and true differ; empty if the entry has no such value."""
+    if name not in entry.values:
         return ""
-    return json.dumps(run.values[name], sort_keys=True, default=str)
+    return json.dumps(entry.values[name], sort_keys=True, default=str)

@@ -14,9 +14,9 @@ from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.core.languages import common_code
 from isoglot.reports.curves import TRAINER_STATE, Curve, read_curves
 from isoglot.reports.figure_files import ReportFigure, read_figure
-from isoglot.reports.labels import RunLabels, labelled, named_run, with_recipes, with_run_names
+from isoglot.reports.labels import RunLabels, entry_of_row, labelled, with_recipes, with_run_names
 from isoglot.reports.run_infos import RunInfo, run_infos
-from isoglot.reports.run_names import NamedRun, VariedRun, told_apart, varied_runs
+from isoglot.reports.run_names import RunEntry, VariedRun, told_apart, varied_runs
 from isoglot.reports.scores import Combination, run_label
 from isoglot.reports.viewer import AlignmentRecord, holds_alignments, read_alignments
 from isoglot.results import rows as results
@@ -141,10 +141,10 @@ def _search(paths: Sequence[Path], gold: Path | None) -> _Found:
             title = path.stem.replace("_", " ")
             found.material.alignments.append((title, read_alignments(path, gold)))
             continue
-        # A file that is named is results whatever it is called; in a folder only results.jsonl is.
-        lines = [path] if path.is_file() else sorted(path.rglob("*.jsonl"))
-        cell_files = [file for file in lines if file.name == results.CELLS]
-        row_files = [file for file in lines if path.is_file() or file.name == results.FILE_NAME]
+        # A file that is named is results whatever it is called, unless it is cells; in a folder only results.jsonl is.
+        files = [path] if path.is_file() else sorted(path.rglob("*.jsonl"))
+        cell_files = [file for file in files if file.name == results.CELLS]
+        row_files = [file for file in files if path.is_file() or file.name == results.FILE_NAME]
         row_files = [file for file in row_files if file not in cell_files]
         found.rows += [(row, file) for file in row_files for row in results.read(file)]
         found.cells += [(cell, file) for file in cell_files for cell in results.read_cells(file)]
@@ -198,7 +198,9 @@ def _without_overlaps(paths: Sequence[Path]) -> list[Path]:
 
 
 def _require_one_value(rows: Sequence[Result], files: Sequence[Path]) -> None:
-    """Refuse two values of one thing without seeds: neither is a later measurement of the other.
+    """Refuse two rows without seeds that measured the same thing and have different values.
+
+    With a seed the last row counts, because a run may be measured again. Without one, the rows may be of two seeds.
 
     ``files``: The file of each row.
     """
@@ -268,7 +270,7 @@ def _name_runs(material: Material, found: _Found, labels: RunLabels) -> None:
         # Only the record of a training holds a whole recipe; values without objectives are not one.
         if record.get("recipe_hash") and "objectives" in (record.get("values") or {}):
             recipes[str(record["recipe_hash"])] = record["values"]
-    runs = [named_run(row, file) for row, (_, file) in zip(rows, found.rows, strict=True)]
+    entries = [entry_of_row(row, file) for row, (_, file) in zip(rows, found.rows, strict=True)]
     for name, found_curve in zip(curve_names, found.curves, strict=True):
         record = found_curve.record
         measured = ("training", found_curve.curve.quantity)
@@ -283,11 +285,12 @@ def _name_runs(material: Material, found: _Found, labels: RunLabels) -> None:
             # Without values the folder stands for the recipe: trainings in two folders are two runs.
             recipe, seed = str(found_curve.folder), None
         changes = record.get("changes") or {}
-        runs.append(NamedRun(name, measured, found_curve.folder, seed, recipe, changes))
-    runs = with_recipes(runs, recipes)
-    names = told_apart(runs)  # 2
+        entries.append(RunEntry(name, measured, found_curve.folder, seed, recipe, changes))
+    entries = with_recipes(entries, recipes)
+    names = told_apart(entries)  # 2
+    # The entries of rows stand first, those of curves after them.
     count = len(rows)
-    material.varied = varied_runs(runs[:count], names[:count])
+    material.varied = varied_runs(entries[:count], names[:count])
     material.rows = with_run_names(rows, names[:count])
     for found_curve, name in zip(found.curves, names[count:], strict=True):
         material.curves.append(replace(found_curve.curve, run=name))
@@ -302,11 +305,11 @@ def _named_counts(found: Sequence[tuple[Counted, Path]], labels: RunLabels) -> l
     for counts, file in found:
         run_name = name_without_seed(str(counts.about.get("run")), counts.about.get("seed"))
         own_names.append((run_name, file))
-    runs = []
+    entries = []
     for (counts, file), name in zip(found, labels.names(own_names), strict=True):
         about = counts.about
         measured = tuple(str(about.get(key)) for key in ("task", "language", "split", "options"))
-        run = NamedRun(
+        entry = RunEntry(
             name=name,
             measured=measured,
             # PREDICTIONS/TASK/test-de.counts.safetensors: the folder of predictions belongs to one model.
@@ -316,8 +319,8 @@ def _named_counts(found: Sequence[tuple[Counted, Path]], labels: RunLabels) -> l
             values=about.get("changes") or {},
             checkpoint=str(about.get("checkpoint_hash") or ""),
         )
-        runs.append(run)
-    return [(counts, name) for (counts, _), name in zip(found, told_apart(runs), strict=True)]
+        entries.append(entry)
+    return [(counts, name) for (counts, _), name in zip(found, told_apart(entries), strict=True)]
 
 
 def _curves(root: Path, records: list[Mapping[str, Any]]) -> list[_FoundCurve]:

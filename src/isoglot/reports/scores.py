@@ -358,6 +358,13 @@ def _combine(scores: ReportScores, combination: Combination) -> None:
             tables[measure] = concat([others, combined]).dropna(axis=1, how="all")
             if not len(tables[measure]):
                 del tables[measure]
+    # Options that all models share are those of the combined run, which notes on the table then name. Models with
+    # different options keep them under their own names.
+    for task in dict.fromkeys(task for task, _ in scores.shared_options):
+        keys = [(task, run) for run in members if (task, run) in scores.shared_options]
+        if len({scores.shared_options[key] for key in keys}) == 1:
+            options = [scores.shared_options.pop(key) for key in keys]
+            scores.shared_options[task, combination.name] = options[0]
     # The combined run stands where the first of its models stood.
     first = min(scores.runs.index(run) for run in members)
     scores.runs = [run for run in scores.runs if run not in members]

@@ -1,6 +1,6 @@
-"""Charts of sweeps: a measure over the numbers that were tried for a value, with intervals over the seeds.
+"""Charts of sweeps: a measure over the numbers tried for one value of a recipe, with intervals over the seeds.
 
-A *value* is one of a recipe, such as ``layer``: runs were trained with several numbers for it.
+``layer`` is a value of a recipe; 4, 6 and 8 are the numbers that the runs of a sweep tried for it.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ def _run_of(label: str, varied: Mapping[str, VariedRun]) -> VariedRun | None:
 
 
 def _axis_of(runs: Sequence[VariedRun]) -> str | None:
-    """Choose the value that goes along the axis; of several with equally many numbers, the first.
+    """Choose the value that goes along the axis: that with the most numbers tried; of several such, the first.
 
-    ``None`` if two numbers were tried for no value: texts, and true or false, have no place along an axis.
+    ``None`` unless at least two numbers were tried for a value. Texts, and true or false, have no place along an axis.
     """
     axis, most = None, 1
     for name in dict.fromkeys(name for run in runs for name in run.values):

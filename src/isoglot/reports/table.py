@@ -22,6 +22,7 @@ class TableCell:
 
     text: str
     value: float | None = None  # the number that CSV files and frames hold
+    # Standard deviation over seeds. It is shown behind the number, `72.3 ±0.4`; only CSV has a column for it.
     sd: float | None = None
     best: bool = False
     note: int = 0  # number of a note of the table, 1-based; 0 for none
@@ -109,7 +110,7 @@ class Table(Tabular):
         return table
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a pandas frame: of each cell the number, or the text if the cell has no number."""
+        """Return a pandas frame: of each cell the number, without its deviation, or the text if it has no number."""
         import pandas as pd  # noqa: PLC0415 - only for those who want one
 
         rows = [

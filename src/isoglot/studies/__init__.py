@@ -15,7 +15,7 @@ The words of this room, each for one thing:
 
 - *part*: a cell or a figure of a study. "A part of the encoders" is only said of ``--only 2/8``.
 - *step*: one piece of work, described by its fields. Its *kind* is the folder that its class names, ``pretrain``; the
-  kind of a task is the task's name, ``pos``.
+  kind of a task is the task's name, ``pos``; that of a source is the form of its rows, ``text`` or ``treebank``.
 - *work*: the folder of a step, finished or not. ``Work.manifest`` is the step's record, one section of the folder's
   file ``manifest.json``; it is empty until the step is made.
 - *value*: a number that a step recorded and a cell may show; *fact*: anything else that a step recorded.

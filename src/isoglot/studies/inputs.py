@@ -70,7 +70,8 @@ def outside(paths: Iterable[str], studies: str) -> list[Input]:
     ``outside(["/studies/data/en-0123/text.txt", "/corpora/en.txt"], "/studies/")`` has only the input
     ``/corpora/en.txt``: a step of the study makes the other file. A path may follow other text, such as ``train=``.
     """
-    # "/mnt/studies/en.txt" does not lie in "/studies/": no name of a folder ends just before it.
+    # A path must begin with the folder: "/mnt/studies/en.txt" does not lie in "/studies/". So no character that can end
+    # the name of a folder may stand before it.
     in_studies = re.compile(rf"(?<![\w.~}}-]){re.escape(studies)}")
     return [Input.of(path) for path in dict.fromkeys(paths) if not in_studies.search(path)]
 

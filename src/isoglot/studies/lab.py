@@ -22,7 +22,7 @@ from isoglot.core.errors import ConfigurationError, IsoglotError
 from isoglot.runs.folder import require_checkpoint
 from isoglot.runs.reporter import Reporter, Silent
 from isoglot.studies.inputs import Input
-from isoglot.studies.parts import NumberSource, StudyPart, TaskScores, Work
+from isoglot.studies.parts import LabNotes, StudyPart, TaskScores, Work
 from isoglot.studies.sizes import SCALES, Setting, SizeLog, Sizes, Variants
 from isoglot.studies.step import Step, UnavailableError, with_leaves
 from isoglot.studies.step_folders import StepFolders, empty_if_lost, record_of
@@ -74,18 +74,15 @@ class Lab:
         self.setting = Setting.of(sizes, variants or {}, scale=scale, changes=changes)
         self.scale = scale
         self.seeds = list(self.setting.size["seeds"])
+        # The sizes that studies look up. It logs what is looked up; `setting.size` has the same sizes and no log.
         self.size = SizeLog(self.setting.size)
         self.root = Path(root).resolve()
         self.keep = keep
         self.progress = progress or Silent()
         self.home = home
         self.parts: list[StudyPart] = []
-        # Filled while the function of one cell runs, emptied before the next one (`StudyPart.ask`). The dictionaries
-        # serve as sets that keep the order in which the cell asked.
-        self.steps: dict[Work, None] = {}  # all steps that the cell asked for, finished or not
-        self.guesses: dict[Work, None] = {}  # unfinished steps of which the cell read a value or a fact
-        self.sources: list[NumberSource] = []  # numbers that the cell read
-        self.read_stand_in = False  # whether the cell read a fact of an unfinished step
+        # Filled while the function of one cell runs; each cell gets new ones (`StudyPart.ask`).
+        self.notes = LabNotes()
         # Kept over all cells.
         self.inputs: dict[Work, list[Input]] = {}  # inputs of unfinished steps that come from outside
         self.problems: list[str] = []  # mistakes in the fields of steps
@@ -322,10 +319,10 @@ class Lab:
         """
         found = self.folders.find(name, step_class, fields)
         # A step reads another step if its fields name that step's folder; the cell asked for that one before.
-        needs = tuple(earlier for earlier in self.steps if str(earlier) in found.text)
-        manifest, guesses = self._manifest(found.folder), tuple(self.guesses)
+        needs = tuple(earlier for earlier in self.notes.steps if str(earlier) in found.text)
+        manifest, guesses = self._manifest(found.folder), tuple(self.notes.guesses)
         work = Work(found.folder, name, found.step, manifest, self, needs=needs, guessed_from=guesses)
-        self.steps[work] = None
+        self.notes.steps[work] = None
         return work
 
     def _manifest(self, folder: Path) -> dict[str, Any]:

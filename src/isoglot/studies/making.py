@@ -102,7 +102,8 @@ def measure(
         while True:
             # A step is handed out only when a worker is free: every step finished by then improves the order.
             for number, work in schedule.next_steps(pool.size - len(running)):
-                folders = [work.folder, *(need.folder for need in _all_needs(work))]
+                folders = [work.folder, *(earlier.folder for earlier in _steps_before(work))]
+                # On a cluster that has GPUs every step gets one; the local pools ignore `gpu`.
                 running[pool.submit(make, number, folders, gpu=True)] = work
             if not running:
                 return schedule.tally
@@ -151,9 +152,9 @@ class Schedule:
             todo = part.todo
             unfinished = set(todo)
             for work in todo:
-                for need in _all_needs(work):
-                    waiting[need].add(work)
-                can_be_made = unfinished.isdisjoint([*work.needs, *work.guessed_from])
+                for earlier in _steps_before(work):
+                    waiting[earlier].add(work)
+                can_be_made = unfinished.isdisjoint(work.waits_for)
                 if work.folder not in self._handed_out and can_be_made:
                     ready.setdefault(work, number)
 
@@ -177,20 +178,29 @@ class Schedule:
             # The step stays in `_handed_out`, so that it is not tried again.
             self._failed[work.folder] = outcome.problem
         for number, part in list(self._parts.items()):
-            if work not in part.steps:
-                continue
-            problem: IsoglotError | None = None
-            if outcome.problem is None:
-                try:
-                    part.ask()
-                except IsoglotError as error:
-                    # The part asks for a further step, whose fields do not fit.
-                    problem = error
-            problem = problem or self._failure_of(part)
-            if problem is not None:
-                self._leave_out(number, problem)
-            elif part.unavailable:
-                self._leave_out(number, UnavailableError(part.unavailable))
+            if work in part.steps:
+                reason = self._reason_to_leave_out(part, ask_again=outcome.problem is None)
+                if reason is not None:
+                    self._leave_out(number, reason)
+
+    def _reason_to_leave_out(self, part: StudyPart, *, ask_again: bool) -> IsoglotError | None:
+        """Return why a part cannot be measured now that one of its steps has ended; ``None`` if it can.
+
+        1. The part asks for a further step, whose fields do not fit.
+        2. A step that the part needs has failed.
+        3. The number turned out to be unavailable.
+
+        ``ask_again``: Whether the step was made, so that the part may give another answer.
+        """
+        if ask_again:
+            try:
+                part.ask()
+            except IsoglotError as error:
+                return error  # 1
+        failure = self._failure_of(part)  # 2
+        if failure is not None:
+            return failure
+        return UnavailableError(part.unavailable) if part.unavailable else None  # 3
 
     def _failure_of(self, part: StudyPart) -> IsoglotError | None:
         """Return the mistake of the first failed step that the part needs; None if there is none.
@@ -249,10 +259,10 @@ class Schedule:
         return time_left(seconds / self.at_once)
 
 
-def _all_needs(work: Work) -> set[Work]:
-    """Return all steps that must be finished before this one: the steps that it needs, their own needs, and so on."""
-    needs = {*work.needs, *work.guessed_from}
-    return needs.union(*map(_all_needs, needs))
+def _steps_before(work: Work) -> set[Work]:
+    """Return all steps that must be finished before this one: those it waits for, those they wait for, and so on."""
+    before = set(work.waits_for)
+    return before.union(*map(_steps_before, work.waits_for))
 
 
 def _make(parts: Sequence[StudyPart], number: int, folders: Sequence[Path]) -> StepOutcome:

@@ -46,6 +46,11 @@ class Work:
         return str(self.folder)
 
     @property
+    def waits_for(self) -> tuple[Work, ...]:
+        """The steps that must be finished before this one can be made."""
+        return (*self.needs, *self.guessed_from)
+
+    @property
     def title(self) -> str:
         """Name the step in messages: ``pretrain tlm s1``."""
         return f"{self.step.kind} {self.name}"
@@ -64,7 +69,7 @@ class Work:
         """
         self._note_guess()
         if not self.manifest:
-            self.lab.read_stand_in = True
+            self.lab.notes.read_stand_in = True
             return self.lab.stand_in(f"known after {self.title}")
         if name not in self.manifest:
             raise IsoglotError(f"{self.title} recorded no {name}; give a step that does")
@@ -79,14 +84,14 @@ class Work:
         the step, and ``de/f1`` has the language ``de`` and the metric ``f1``.
         """
         self._note_guess()
-        self.lab.sources.append(NumberSource(self, metric, row))
+        self.lab.notes.sources.append(NumberSource(self, metric, row))
         number = self.manifest.get("values", {}).get(metric)
         return nan if number is None else float(number)
 
     def _note_guess(self) -> None:
         """Note that all steps the cell asks for from here on are guesses, while this one is not made."""
         if not self.manifest:
-            self.lab.guesses[self] = None
+            self.lab.notes.guesses[self] = None
 
 
 class NumberSource(NamedTuple):
@@ -95,6 +100,21 @@ class NumberSource(NamedTuple):
     work: Work  # the folder of the step that recorded the number
     metric: str  # name of the number among the step's values
     row: tuple[str, str, str] | None  # task, language and metric in the results, if the cell gave them
+
+
+@dataclass
+class LabNotes:
+    """Notes of a lab on the one part whose function is running: the steps that it asks for and the numbers it reads.
+
+    The dictionaries serve as sets that keep the order in which the function asked.
+    """
+
+    steps: dict[Work, None] = field(default_factory=dict)  # all steps, finished or not
+    guesses: dict[Work, None] = field(
+        default_factory=dict
+    )  # unfinished steps of which a value or a fact was read
+    sources: list[NumberSource] = field(default_factory=list)  # numbers that were read
+    read_stand_in: bool = False  # whether a fact of an unfinished step was read
 
 
 @dataclass(frozen=True)
@@ -123,7 +143,18 @@ class TaskScores:
 
 @dataclass(eq=False)
 class StudyPart:
-    """A cell or figure of a study, and the answer that its function gave last (:meth:`ask`)."""
+    """A cell or figure of a study, and the answer that its function gave last (:meth:`ask`).
+
+    A cell has no number for one of these reasons:
+
+    1. ``unavailable``: the study does not have the number, such as that of a task without data. No step is made for it.
+       ``cells.jsonl`` has the reason, and the table a dash.
+    2. ``missing``: a step needs a file from outside that is not there. Otherwise as in 1.
+    3. Failed: a mistake of the user stopped a step. It is printed at once and raised at the end (``Tally.failed``); the
+       files have the cell as in 4.
+    4. Not measured yet: a step is still to be made, or another machine makes it. The table has ``…``.
+    5. Not selected by ``--only``: while the number is unknown, the table leaves the cell out (``Program.unselected``).
+    """
 
     lab: Lab
     function: Callable[[], Any]  # returns the number of a cell, or the content of a figure
@@ -209,9 +240,9 @@ class StudyPart:
         if self.missing or self.unavailable:
             return []
         wanted = {work for work in self.steps if not work.manifest}
-        # A wanted step may read a checkpoint whose weights were deleted. The step of that checkpoint is then wanted
-        # too, and perhaps its own needs. A step comes after its needs in `steps`, so going backwards every step is
-        # known to be wanted before its needs are looked at.
+        # A step to make may read a checkpoint whose weights were deleted: then that one is to be made too, and so may
+        # be the checkpoint from which that one starts. In `steps` every step stands behind those that it reads, so one
+        # pass from the last to the first finds all of them.
         for work in reversed(self.steps):
             if work in wanted:
                 wanted.update(need for need in work.needs if need.has_lost_weights)
@@ -235,16 +266,16 @@ class StudyPart:
         """
         lab = self.lab
         self.content, self.unavailable = nan, ""
-        # The lab notes in these fields which steps the function asks for and which numbers and sizes it reads.
-        lab.steps, lab.guesses, lab.sources, lab.read_stand_in = {}, {}, [], False
+        # While the function runs, the lab notes the steps that it asks for, and the numbers and sizes that it reads.
+        lab.notes = LabNotes()
         lab.size.read.clear()
         try:
             with lab.manifests_read_once():
                 self.content = self.function()
         except UnavailableError as error:
             self.unavailable = str(error)
-        if self.table and lab.read_stand_in:
+        if self.table and lab.notes.read_stand_in:
             # Computed from a stand-in such as 900000001: not a number to show.
             self.content = nan
-        self.steps, self.sources = tuple(lab.steps), tuple(lab.sources)
+        self.steps, self.sources = tuple(lab.notes.steps), tuple(lab.notes.sources)
         self.sizes_read = self.sizes_read_before | lab.size.read

@@ -15,7 +15,7 @@ from isoglot.runs.reporter import Reporter
 from isoglot.studies.catalogue import Study, find_studies
 from isoglot.studies.inputs import Input
 from isoglot.studies.lab import Lab
-from isoglot.studies.parts import StudyPart, Work
+from isoglot.studies.parts import LabNotes, StudyPart, Work
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class Selection:
             if lab is None:
                 lab = self._lab_for(study, progress)
                 labs[id(study.sizes)] = lab
-            lab.parts, lab.steps = [], {}
+            lab.parts, lab.notes = [], LabNotes()
             lab.size.read.clear()
             study.run(lab)
             _require_no_steps(study, lab)
@@ -117,8 +117,8 @@ class Selection:
 
 def _require_no_steps(study: Study, lab: Lab) -> None:
     """Refuse a study whose function asked for steps itself: no cell would need them, so they would never be made."""
-    if lab.steps:
-        first = next(iter(lab.steps))
+    if lab.notes.steps:
+        first = next(iter(lab.notes.steps))
         raise ConfigurationError(
             f"{study.name}: asks for the step {first.title!r} outside of its cells; ask for steps inside the function "
             "that is given to `lab.cell` or `lab.figure`"
@@ -156,13 +156,16 @@ class Plan:
         """Refuse a plan in which no cell can be measured, and say why.
 
         Raises:
-            ConfigurationError: Every cell lacks a file or is unavailable, or the part of the encoders is empty.
+            ConfigurationError: Every cell lacks a file or is unavailable, the part of the encoders is empty, or the
+                studies have neither cells nor figures.
         """
         if not self.parts and self.encoder_count:
             raise ConfigurationError(
                 f"[[only]]: this part has no encoder, because there are only {self.encoder_count}; divide them into "
                 "fewer parts"
             )
+        if not self.parts:
+            raise ConfigurationError("no cell and no figure; add them with `lab.cell` and `lab.figure`")
         if all(part.missing or part.unavailable for part in self.parts):
             reasons = {part.unavailable for part in self.parts}
             raise ConfigurationError(
@@ -214,9 +217,9 @@ def inspect_programs(
     if problems and check:
         raise ConfigurationError(list(dict.fromkeys(problems)), heading="nothing was run")
     # Encoders are dealt like cards: of three parts the first one has the encoders 1, 4, 7, ...
-    k, n = encoders
+    number, count = encoders
     distinct_encoders = dict.fromkeys(part.encoder for part in parts)
-    kept_encoders = set(list(distinct_encoders)[k - 1 :: n])
+    kept_encoders = set(list(distinct_encoders)[number - 1 :: count])
     kept_parts = [part for part in parts if part.encoder in kept_encoders]
     kept_works = {work for part in kept_parts for work in part.steps}
     kept_inputs = {work: entries for work, entries in inputs.items() if work in kept_works}

@@ -55,7 +55,7 @@ class Step(BaseModel):
     about: str = ""
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
-        """Do the work in ``folder``, and return the record of the step.
+        """Do the work in ``folder``, and return the record of the step, which ``Work.manifest`` then has.
 
         1. Numbers under ``values`` can stand in cells: ``{"values": {"de/f1": 91.2}}``.
         2. The tables read two more keys: ``examples`` has the number of examples behind each value by the value's name,

@@ -6,6 +6,7 @@ Start with :func:`run_studies`, which does everything; :func:`write_study` write
 from __future__ import annotations
 
 import shutil
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan
@@ -148,8 +149,12 @@ def _cells_and_results(program: Program, parts: Sequence[StudyPart]) -> tuple[li
     setting = program.lab.setting
     selected = set(program.parts)
     # The changes that a cell names are those of all sizes that its table reads; a result's, those that its run reads.
-    sizes_of_table = _sizes_read((part.table, part) for part in parts)
-    sizes_of_run = _sizes_read((_run(part), part) for part in parts if part.sources)
+    sizes_of_table: dict[str, set[str]] = defaultdict(set)
+    sizes_of_run: dict[str, set[str]] = defaultdict(set)
+    for part in parts:
+        sizes_of_table[part.table] |= part.sizes_read
+        if part.sources:
+            sizes_of_run[_run(part)] |= part.sizes_read
     cells: list[Cell] = []
     results: dict[str, Result] = {}
     for part, seed in _distinct_cells(parts):
@@ -213,28 +218,30 @@ def _write_results(folder: Path, lines: Sequence[str], parts: Sequence[StudyPart
 def _distinct_cells(parts: Iterable[StudyPart]) -> Iterator[tuple[StudyPart, int | None]]:
     """Yield the cells, each with its seed; cells that do not depend on their seed are yielded once, without a seed.
 
-    The number of a checkpoint that the study does not train is the same for the seeds 1, 2 and 3. The three cells have
-    one place in the table and read the same numbers, or lack them for the same reason. So they are one cell. Cells that
-    read no number of a step, but perhaps facts, cannot be compared and are all yielded.
+    The number of a checkpoint that the study does not train is the same for the seeds 1, 2 and 3. So the three cells,
+    which have one place in the table, are one cell.
     """
     places: dict[tuple[str, Any, Any], list[StudyPart]] = {}
     for part in parts:
         places.setdefault((part.table, part.row, part.column), []).append(part)
     for cells in places.values():
-        distinct = {(part.sources, part.unavailable or part.missing) for part in cells}
-        sources, reason = next(iter(distinct))
-        if len(cells) > 1 and len(distinct) == 1 and (sources or reason):
+        if len(cells) > 1 and _are_one_cell(cells):
             yield cells[0], None
         else:
             yield from ((cell, cell.seed) for cell in cells)
 
 
-def _sizes_read(parts: Iterable[tuple[str, StudyPart]]) -> dict[str, set[str]]:
-    """Return, for each name, all sizes that any of the parts given with this name looked up."""
-    read: dict[str, set[str]] = {}
-    for name, part in parts:
-        read.setdefault(name, set()).update(part.sizes_read)
-    return read
+def _are_one_cell(cells: Sequence[StudyPart]) -> bool:
+    """Whether all cells of one place have the same number.
+
+    1. They read the same numbers of steps, or lack them for the same reason.
+    2. Cells that read no number of a step, but perhaps facts, and lack nothing cannot be compared: they stay apart.
+    """
+    reasons = [cell.unavailable or cell.missing for cell in cells]
+    sources, reason = cells[0].sources, reasons[0]
+    if not sources and not reason:  # 2
+        return False
+    return all(cell.sources == sources for cell in cells) and all(other == reason for other in reasons)  # 1
 
 
 def _quantity(part: StudyPart) -> str:
