@@ -203,7 +203,7 @@ def choice_file(model: str | Path) -> Path:
 def keep_choice(model: str | Path, choice: Choice, *, density: float | None = None) -> Path:
     """Write a choice beside an encoder's weights; returns the file.
 
-    ``density``: Links per word that the choice gave on the development set with the fewest.
+    ``density``: Links per word that the choice gave, on the development set where that number is lowest.
     """
     known = {} if density is None else {_DENSITY: round(density, 4)}
     file = choice_file(model)
