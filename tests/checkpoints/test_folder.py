@@ -47,3 +47,11 @@ def test_memory_that_runs_out_is_no_damaged_file(tmp_path: Path, error: Exceptio
         raise error
     with pytest.raises(ConfigurationError, match="restore the file"), reading(tmp_path, "config.json"):
         raise RuntimeError("invalid header")
+
+
+def test_a_link_to_a_folder_above_is_not_followed(tmp_path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name / "seed-1").mkdir(parents=True)
+        (tmp_path / name / "seed-1" / "config.json").write_text("{}")
+    (tmp_path / "a" / "up").symlink_to("..")
+    assert checkpoints_of(tmp_path) == [tmp_path / "a" / "seed-1", tmp_path / "b" / "seed-1"]

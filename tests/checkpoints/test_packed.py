@@ -16,7 +16,7 @@ from isoglot.aligners.embedding.choice import keep_choice, kept_choice
 from isoglot.aligners.load_aligner import aligner_request
 from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.checkpoints.packed import pack, quantised, unpack
-from isoglot.checkpoints.packed_file import is_packed, restored, sentence_file
+from isoglot.checkpoints.packed_file import is_packed, restored, upper_layers_file
 from isoglot.core.errors import ConfigurationError
 from isoglot.modules.load import load_masked_lm
 from isoglot.runs.cache import cache_folder
@@ -170,7 +170,7 @@ def test_a_cut_off_file_and_another_file_are_refused(encoder, tmp_path) -> None:
 def test_no_name_in_a_packed_file_becomes_a_path(encoder, tmp_path, name, upper) -> None:
     (tmp_path / "outside").mkdir()
     file = pack(encoder, tmp_path / "a.safetensors", sentences=grown(encoder, tmp_path / "whole"))
-    crafted = sentence_file(file) if upper else file
+    crafted = upper_layers_file(file) if upper else file
     with safe_open(crafted, framework="np") as tensors:
         texts = {**tensors.metadata(), name.format(tmp_path): "crafted"}
     save_file(load_file(crafted), crafted, metadata=texts)
@@ -206,7 +206,7 @@ def test_upper_layers_go_into_a_second_file_and_give_vectors_of_sentences(encode
     file = pack(encoder, tmp_path / "aligner.safetensors", sentences=whole)
     alone = pack(encoder, tmp_path / "alone.safetensors")
     assert abs(file.stat().st_size - alone.stat().st_size) < 16
-    assert not sentence_file(alone).exists()
+    assert not upper_layers_file(alone).exists()
 
     texts = ["the river", "ta potamo"]
     vectors = iso.TextEncoder(str(file)).encode(texts)
@@ -220,7 +220,7 @@ def test_upper_layers_go_into_a_second_file_and_give_vectors_of_sentences(encode
     assert iso.align(*pair, model=str(unpacked)).links == iso.align(*pair, model=str(file)).links
 
     pack(encoder, file, overwrite=True)
-    assert not sentence_file(file).exists()
+    assert not upper_layers_file(file).exists()
 
 
 def test_upper_layers_of_another_encoder_are_refused(encoder, tmp_path) -> None:
@@ -236,10 +236,10 @@ def test_upper_layers_of_another_encoder_are_refused(encoder, tmp_path) -> None:
     assert not out.exists()
 
     pack(encoder, out, sentences=grown(encoder, tmp_path / "whole"))
-    upper = sentence_file(out).read_bytes()
+    upper = upper_layers_file(out).read_bytes()
     keep_choice(encoder, {**SOFTMAX, "temperature": 0.2})
     pack(encoder, out, overwrite=True)
-    sentence_file(out).write_bytes(upper)
+    upper_layers_file(out).write_bytes(upper)
     with pytest.raises(ConfigurationError, match="continues another file"):
         unpack(out, tmp_path / "folder")
 
@@ -247,9 +247,9 @@ def test_upper_layers_of_another_encoder_are_refused(encoder, tmp_path) -> None:
 def test_a_second_file_belongs_to_one_name_and_replaces_nobody_elses(encoder, tmp_path) -> None:
     whole = grown(encoder, tmp_path / "whole")
     one = pack(encoder, tmp_path / "aligner.en", sentences=whole)
-    assert sentence_file(one).is_file()
+    assert upper_layers_file(one).is_file()
     pack(encoder, tmp_path / "aligner.de")
-    assert sentence_file(one).is_file()
+    assert upper_layers_file(one).is_file()
 
     foreign = tmp_path / "other.sentences.safetensors"
     foreign.write_text("notes")
@@ -265,7 +265,7 @@ def test_packing_leaves_another_file_of_the_name_and_its_neighbours_unless_asked
     whole, out = grown(encoder, tmp_path / "whole"), tmp_path / "a.safetensors"
     for sentences in (None, whole):
         pack(encoder, out, sentences=sentences, overwrite=True)
-        held = {path: path.stat().st_mtime_ns for path in (out, sentence_file(out)) if path.exists()}
+        held = {path: path.stat().st_mtime_ns for path in (out, upper_layers_file(out)) if path.exists()}
         pack(encoder, out, sentences=sentences)
         assert {path: path.stat().st_mtime_ns for path in held} == held, "it is there already"
     content = {path: path.read_bytes() for path in held}
@@ -345,7 +345,7 @@ def test_the_command_reads_runs_for_sentences_and_checks_the_choice(encoder, tmp
     out = tmp_path / "a.safetensors"
     shutil.copytree(encoder, tmp_path / "run/checkpoint")
     run("pack", encoder, "--out", out, "--sentences", tmp_path / "run")
-    assert sentence_file(out).is_file()
+    assert upper_layers_file(out).is_file()
     told = run("pack", out, "--out", tmp_path / "plain", "--sentences", encoder, fails=ConfigurationError)
     assert "--sentences is for packing" in told
     told = run("pack", encoder, "--out", out, "--sentences", "no-folder", fails=ConfigurationError)

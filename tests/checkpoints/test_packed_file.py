@@ -28,7 +28,7 @@ from isoglot.checkpoints.packed_file import (
     choice_beside,
     read_packed,
     read_upper,
-    sentence_file,
+    upper_layers_file,
 )
 from isoglot.core.errors import ConfigurationError, IsoglotError
 from isoglot.testing import tiny_model, tiny_tokenizer
@@ -74,7 +74,7 @@ class Crafted:
         """The file; what belongs to it lies beside it."""
         folder.mkdir()
         file = folder / "a.safetensors"
-        save_file(self.upper_tensors, sentence_file(file), metadata=self.upper_texts)
+        save_file(self.upper_tensors, upper_layers_file(file), metadata=self.upper_texts)
         save_file(self.tensors, file, metadata=self.texts)
         content = bytearray(file.read_bytes()[: self.cut])
         for position, value in self.flipped.items():
@@ -99,10 +99,10 @@ def whole(request, tmp_path_factory) -> Crafted:
     keep_choice(place / "encoder", {"method": "argmax", "layer": 1})
     file = pack(place / "encoder", place / "a.safetensors", sentences=place / "encoder")
     texts = []
-    for path in (file, sentence_file(file)):
+    for path in (file, upper_layers_file(file)):
         with safe_open(path, framework="np") as tensors:
             texts.append(dict(tensors.metadata()))
-    return Crafted("whole", texts[0], load_file(file), texts[1], load_file(sentence_file(file)))
+    return Crafted("whole", texts[0], load_file(file), texts[1], load_file(upper_layers_file(file)))
 
 
 def odd_objects(text: str, *keys: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ from edits import change_unseen
 from isoglot.aligners.embedding.choice import keep_choice, kept_choice
 from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.checkpoints.packed import pack, unpack
-from isoglot.checkpoints.packed_file import choice_beside, sentence_file
+from isoglot.checkpoints.packed_file import choice_beside, upper_layers_file
 from isoglot.core.errors import ConfigurationError, DiskError
 from isoglot.runs.listed import LIST
 from isoglot.testing import tiny_model, tiny_tokenizer
@@ -89,7 +89,7 @@ def test_a_kill_leaves_one_aligner_and_nothing_of_another_beside_it(
     for path in tmp_path.glob("*.partial"):
         path.unlink()
     packed(encoder, NEW, out, overwrite=True, **sentences)
-    assert (out.read_bytes(), sentence_file(out).exists()) == (content["n"], upper)
+    assert (out.read_bytes(), upper_layers_file(out).exists()) == (content["n"], upper)
 
 
 def test_a_write_that_fails_leaves_the_choice_that_was_there(encoder, tmp_path, monkeypatch) -> None:
@@ -121,7 +121,7 @@ def test_the_same_encoder_is_the_same_bytes_with_the_mode_of_any_new_file(encode
     assert len({file.read_bytes() for file in files}) == 1
     (tmp_path / "new").touch()
     plain = unpack(files[2], tmp_path / "plain")
-    written = [*files, sentence_file(files[2]), *(path for path in plain.iterdir() if path.is_file())]
+    written = [*files, upper_layers_file(files[2]), *(path for path in plain.iterdir() if path.is_file())]
     mode = stat.S_IMODE((tmp_path / "new").stat().st_mode)
     assert {path.name: oct(stat.S_IMODE(path.stat().st_mode)) for path in written} == {
         p.name: oct(mode) for p in written

@@ -9,6 +9,7 @@ import pytest
 from cli_outcome import Isoglot
 from safetensors.torch import load_file, save_file
 
+from isoglot.pretraining.new_recipe import init
 from isoglot.testing import tiny_bitext, tiny_model, tiny_tokenizer
 
 LANGUAGES = ("--source-lang", "en", "--target-lang", "xx")
@@ -125,3 +126,14 @@ def test_init_writes_nothing_that_cannot_run(encoder: Path, isoglot: Isoglot) ->
         assert done.returncode == 2 and message in done.stderr, done.stderr
         assert ".partial" not in done.stderr and not Path("recipe.yaml").exists()
     assert Path("mine.yaml").read_text() == "kept"
+
+
+def test_the_views_of_a_short_roberta_are_as_long_as_its_input(tmp_path: Path, encoder: Path) -> None:
+    """RoBERTa counts positions from behind its padding, so of 66 positions an input has 64."""
+    tokenizer = tiny_tokenizer("xlm-roberta")
+    short = tiny_model("xlm-roberta", tokenizer=tokenizer, max_position_embeddings=66)
+    short.save_pretrained(tmp_path / "short")
+    tokenizer.save_pretrained(tmp_path / "short")
+    inputs = write(tmp_path, "pairs.tsv")
+    recipe = init(inputs, tmp_path / "short.yaml", model=tmp_path / "short", languages="en,xx")
+    assert "max_length: 64" in recipe.read_text()

@@ -221,7 +221,8 @@ class AlignerInParts(Aligner):
 def _workplace(settings: LinkSettings) -> Iterator[tuple[WorkPool, Callable[[PairBlock], BlockResult], int]]:
     """Yield a pool of workers, the function that they run on a block, and the number of pairs of a block.
 
-    The only worker is this process, or the workers are those of a Ray cluster, which hold one aligner each.
+    This process does the work alone, or with ``engine=ray`` the processes of a Ray cluster, each with an aligner of its
+    own.
     """
     request = settings.request
     if isinstance(request, SavedModel) or request.engine == "local":

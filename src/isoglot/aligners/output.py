@@ -95,31 +95,31 @@ def _tmx_properties(pair: SentencePair, base: int, values: str) -> dict[str, Any
     return properties
 
 
-def _lines(pair: SentencePair, number: int, name: str, base: int, values: str) -> str:
-    """Return the lines of a pair in the format ``name``.
+def _lines(pair: SentencePair, number: int, output: str, base: int, values: str) -> str:
+    """Return the lines of a pair in the format ``output``.
 
     ``number``: Pairs written before. ``base``: Number of the first word, 0 or 1.
 
     Of the links 1-0 and 0-0 of the first pair, counted from 0: ``pharaoh`` has ``0-0 1-0``, ``naacl`` has
     ``0001 0 0 S`` and ``0001 1 0 S``.
     """
-    if name in ("alignv2", "naacl"):
-        width = 4 if name == "naacl" else 1
+    if output in ("alignv2", "naacl"):
+        width = 4 if output == "naacl" else 1
         return "".join(f"{number + 1:0{width}d} {i + base} {j + base} S\n" for i, j in sorted(pair.links))
-    if name in NUMBERED:
+    if output in NUMBERED:
         return " ".join([f"{i + base}-{j + base}" for i, j in sorted(pair.links)]) + "\n"
-    if name == "words":
+    if output == "words":
         source = [column(word) for word in pair.words[0]]
         target = [column(word) for word in pair.words[1]]
         return "\t".join(f"{source[i]}|||{target[j]}" for i, j in pair.links) + "\n"
-    return json_line(_json_row(pair, name, base, values))
+    return json_line(_json_row(pair, output, base, values))
 
 
-def _json_row(pair: SentencePair, name: str, base: int, values: str) -> dict[str, Any]:
+def _json_row(pair: SentencePair, output: str, base: int, values: str) -> dict[str, Any]:
     """Return the row of a pair as ``jsonl`` or ``offsets`` has it."""
     row: dict[str, Any] = {} if pair.id is None else {"id": pair.id}
     texts, (source_spans, target_spans) = pair.texts_and_spans
-    if name == "offsets":
+    if output == "offsets":
         row["source"], row["target"] = texts
         row["spans"] = [[*source_spans[i], *target_spans[j]] for i, j in pair.links]
     else:
@@ -130,7 +130,7 @@ def _json_row(pair: SentencePair, name: str, base: int, values: str) -> dict[str
             row["src_tags"], row["tgt_tags"] = map(offsets_and_xml, pair.tags)
         row["links"] = [[i + base, j + base] for i, j in pair.links]
     row[values] = [round(p, 6) for p in pair.probabilities]
-    if name == "jsonl":
+    if output == "jsonl":
         row["score"] = None if math.isnan(pair.score) else round(pair.score, 6)
     return with_values(row, _without_earlier_links(pair.row_values()))
 

@@ -41,9 +41,9 @@ def _escaped_in_sql(column: str) -> str:
 
 
 def phrase_pairs(
-    links: Iterable[tuple[int, int]], source: int, target: int, *, longest: int
+    links: Iterable[tuple[int, int]], source_length: int, target_length: int, *, longest: int
 ) -> Iterator[tuple[Span, Span]]:
-    """Yield the consistent phrase pairs of a sentence pair with ``source`` and ``target`` words.
+    """Yield the consistent phrase pairs of a sentence pair with ``source_length`` and ``target_length`` words.
 
     Each side of a phrase pair has at most ``longest`` words. A phrase pair is consistent if
 
@@ -63,10 +63,10 @@ def phrase_pairs(
     for i, j in links:
         targets_of[i].append(j)
         sources_of[j].append(i)
-    for first in range(source):
+    for first in range(source_length):
         # The target words that source words first..last are linked to lie between low and high.
-        low, high = target, -1
-        for last in range(first, min(source, first + longest)):
+        low, high = target_length, -1
+        for last in range(first, min(source_length, first + longest)):
             low, high = min([low, *targets_of[last]]), max([high, *targets_of[last]])
             if high < 0 or high - low >= longest:  # no link yet, or too many target words
                 continue
@@ -78,7 +78,7 @@ def phrase_pairs(
             while start >= 0 and high - start < longest and (start == low or not sources_of[start]):
                 stop = high + 1
                 while (
-                    stop <= target
+                    stop <= target_length
                     and stop - start <= longest
                     and (stop == high + 1 or not sources_of[stop - 1])
                 ):
@@ -109,16 +109,16 @@ class PairCounts:
         # SQLite takes an empty name as a temporary file, which is deleted when the connection closes.
         self._database = sqlite3.connect("", check_same_thread=False)
         self._database.execute(
-            "CREATE TABLE pairs (source, target, links, count, PRIMARY KEY (source, target, links)) WITHOUT ROWID"
+            "CREATE TABLE pairs (source, target, form, count, PRIMARY KEY (source, target, form)) WITHOUT ROWID"
         )
 
-    def add(self, source: Sequence[str], target: Sequence[str], links: str = "") -> None:
+    def add(self, source: Sequence[str], target: Sequence[str], form: str = "") -> None:
         """Count one more occurrence of a pair of phrases.
 
-        ``links``: The form in which the pair occurs, counted apart from its other forms: the links between its words as
-        a Pharaoh line, or any other text (a glossary gives the spelling).
+        ``form``: The form in which the pair occurs, counted apart from its other forms: for a phrase table the links
+        between its words, as a Pharaoh line; for a glossary the spelling.
         """
-        self._counts[" ".join(source), " ".join(target), links] += 1
+        self._counts[" ".join(source), " ".join(target), form] += 1
         if len(self._counts) >= self._most:
             self._store()
 
@@ -133,7 +133,7 @@ class PairCounts:
     def rows(self) -> Iterator[tuple[str, str, int, float, float]]:
         """Yield source, target, count, p(target | source) and p(source | target) of each pair.
 
-        Only for counts whose pairs were all added without ``links``: otherwise a pair has a row for each of its forms.
+        Only for counts whose pairs were all added without ``form``: otherwise a pair has a row for each of its forms.
         Sorted by source; the pairs of one source by count, the most frequent first.
         """
         self._store()
@@ -145,7 +145,7 @@ class PairCounts:
     def by_word(self, given: Literal["source", "target"]) -> Iterator[tuple[str, str, int, int]]:
         """Yield source, target, count of the pair and count of its ``given`` side.
 
-        Only for counts whose pairs were all added without ``links``, as for :meth:`rows`.
+        Only for counts whose pairs were all added without ``form``, as for :meth:`rows`.
         Sorted by the given side; the pairs of one given word by count, the most frequent first.
         """
         self._store()
@@ -166,9 +166,9 @@ class PairCounts:
         """Yield the rows of :meth:`by_form` in an ``order`` of SQL that keeps the forms of a pair together."""
         self._store()
         rows = self._database.execute(
-            "SELECT source, target, links, SUM(count) OVER (PARTITION BY source, target),"  # noqa: S608 - a literal
+            "SELECT source, target, form, SUM(count) OVER (PARTITION BY source, target),"  # noqa: S608 - a literal
             " SUM(count) OVER (PARTITION BY source), SUM(count) OVER (PARTITION BY target) FROM pairs"
-            f" ORDER BY {order}, count DESC, links"
+            f" ORDER BY {order}, count DESC, form"
         )
         last_pair = None
         for source, target, *form_and_counts in rows:
@@ -224,7 +224,7 @@ class PairCounts:
     def _word_probabilities(self) -> WordProbabilities:
         """Return a function from a source and a target word to p(target | source) and p(source | target).
 
-        The counts are of words that were added without ``links``, so each pair has one row. Call it once.
+        The counts are of words that were added without ``form``, so each pair has one row. Call it once.
         """
         self._store()
         # A table with a key: the probabilities are looked up by word for each line of the phrase table.

@@ -38,6 +38,7 @@ _BASES = {0: [], -1: ["they count from 1 ([[base=1]])"], 1: ["the gold file coun
 _SIDES = {False: [], True: ["their sides are exchanged ([[reverse=True]])"]}
 """Whether the sides are exchanged, to the mistake that this would repair."""
 _AS_READ = (False, 0)
+"""The reading that supposes no mistake: sides not exchanged, no shift."""
 _NO_LINKS: Links = frozenset()
 
 
@@ -311,7 +312,8 @@ class Readings:
         """
         errors = {}
         for (exchanged, shift), score in self._others.items():
-            errors[" and ".join(_BASES[shift] + _SIDES[exchanged])] = score.aer
+            mistakes = [*_BASES[shift], *_SIDES[exchanged]]  # one, or both
+            errors[" and ".join(mistakes)] = score.aer
         against_gold_before = self._against_gold_before
         if self._last is not None:
             against_gold_before += score_pair(_NO_LINKS, self._last[1])

@@ -12,8 +12,8 @@ candidates are visited. With ``U`` the union and ``A`` the growing result, ``A``
   adds those whose source *or* target word has no link;
 * **grow-diag-final-and** likewise, with source *and* target word without a link.
 
-A link can only join once a neighbour has, so a pass stops only at neighbours of what has joined, and time and memory
-grow with the links, not with the words of a sentence.
+A link can only join beside a link that has joined before. So a pass visits only the neighbours of joined links, and
+time and memory grow with the number of links, not with the number of words.
 
 Source: Koehn, Och & Marcu 2003 (*Statistical phrase-based translation*); Dyer, Chahuneau & Smith 2013 (fast_align).
 """
@@ -26,6 +26,11 @@ from isoglot.aligners.compiled import compiled, helper
 from isoglot.aligners.statistical.options import SYMMETRISERS, Symmetriser
 from isoglot.core.checks import did_you_mean
 from isoglot.core.errors import ConfigurationError
+
+_TARGET_BITS = 0xFFFFFFFF
+"""The bits of a cell that hold the target word; :func:`_cells` makes cells."""
+_MOST_LINKED = {"grow-diag-final": 1, "grow-diag-final-and": 0}
+"""How many of the two words of a link may be linked already when the final step adds the link."""
 
 
 def check_symmetriser(method: str) -> None:
@@ -71,7 +76,7 @@ def symmetrise_table(
         chosen[:] = True
     elif method != "intersect":
         source_seen = np.full(int((cells >> 32).max(initial=0)) + 1, -1)
-        target_seen = np.full(int((cells & _TARGET).max(initial=0)) + 1, -1)
+        target_seen = np.full(int((cells & _TARGET_BITS).max(initial=0)) + 1, -1)
         most_linked = _MOST_LINKED.get(method, -1)
         directions = in_forward, in_reverse
         _grow(
@@ -83,8 +88,10 @@ def symmetrise_table(
         second = _probability_at(in_reverse[chosen], reverse.probability)
         both, one = np.sqrt(first * second), np.maximum(first, second) / 2
         probability = np.where((first > 0) & (second > 0), both, one)
-    source, target = (cells[chosen] >> 32).astype(np.int32), (cells[chosen] & _TARGET).astype(np.int32)
-    return LinkTable(starts_and_end(chosen)[offsets], source, target, probability)
+    source, target = (cells[chosen] >> 32).astype(np.int32), (cells[chosen] & _TARGET_BITS).astype(np.int32)
+    # chosen_before[k]: how many links of the union before link k are chosen, as in `LinkTable.above`.
+    chosen_before = starts_and_end(chosen)
+    return LinkTable(chosen_before[offsets], source, target, probability)
 
 
 def _probability_at(
@@ -95,14 +102,11 @@ def _probability_at(
     return np.where(numbers >= 0, with_zero[numbers], np.float32(0))
 
 
-_TARGET = 0xFFFFFFFF
-"""The bits of a cell that hold the target word."""
-_MOST_LINKED = {"grow-diag-final": 1, "grow-diag-final-and": 0}
-"""How many of the two words of a link may be linked already when the final step adds the link."""
-
-
 def _cells(table: LinkTable) -> npt.NDArray[np.int64]:
-    """Return each link as one number, ``source << 32 | target``, which ascends within a sentence as its links do."""
+    """Return each link as one number, a *cell*: ``source << 32 | target``.
+
+    Within a sentence cells ascend, because links are sorted by source word, then target word.
+    """
     return (table.source.astype(np.int64) << 32) | table.target
 
 
@@ -145,7 +149,7 @@ def _grow(offsets, cells, chosen, waking, source_seen, target_seen, directions, 
         # The intersection has joined: mark its words as linked, and wake its neighbours.
         for k in range(first, last):
             if chosen[k]:
-                source_seen[cells[k] >> 32] = target_seen[cells[k] & _TARGET] = s
+                source_seen[cells[k] >> 32] = target_seen[cells[k] & _TARGET_BITS] = s
                 _wake(cells, first, last, k, waking)
         # grow-diag: one pass in the order of the links. A link that joins wakes its neighbours; those further on are
         # visited in this pass, and for those behind another pass is needed.
@@ -154,7 +158,7 @@ def _grow(offsets, cells, chosen, waking, source_seen, target_seen, directions, 
             behind = False
             for k in range(first, last):
                 if waking[k] and not chosen[k]:
-                    row, column = cells[k] >> 32, cells[k] & _TARGET
+                    row, column = cells[k] >> 32, cells[k] & _TARGET_BITS
                     # At least one of its words must still be without a link.
                     if source_seen[row] != s or target_seen[column] != s:
                         chosen[k] = True
@@ -166,7 +170,7 @@ def _grow(offsets, cells, chosen, waking, source_seen, target_seen, directions, 
         # final: first the forward links, then the reverse ones, once each.
         for in_direction in directions:
             for k in range(first, last):
-                row, column = cells[k] >> 32, cells[k] & _TARGET
+                row, column = cells[k] >> 32, cells[k] & _TARGET_BITS
                 linked = int(source_seen[row] == s) + int(target_seen[column] == s)
                 if in_direction[k] >= 0 and not chosen[k] and linked <= most_linked:
                     chosen[k] = True
@@ -177,7 +181,7 @@ def _grow(offsets, cells, chosen, waking, source_seen, target_seen, directions, 
 def _wake(cells, first, last, joined, waking):
     """Mark the neighbours of a link that has joined; returns whether one of them comes before it in a pass."""
     behind = False
-    row, column = cells[joined] >> 32, cells[joined] & _TARGET
+    row, column = cells[joined] >> 32, cells[joined] & _TARGET_BITS
     # Neighbours lie in the row of the link, the one above and the one below, one column to either side at most.
     for near in range(max(row - 1, 0), row + 2):
         # Binary search for the first link at or after (near, column - 1).

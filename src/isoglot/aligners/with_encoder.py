@@ -18,7 +18,8 @@ from isoglot.checkpoints.folder import checkpoint_folder, packed_path
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.formats.words import WordMode
 from isoglot.modules.allocator import keep_few_primitives
-from isoglot.runs.fingerprint import FileState, files_of, states
+from isoglot.runs.fingerprint import FileState, files_of
+from isoglot.runs.fingerprint import states as file_states
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -83,7 +84,7 @@ def _from_memory(model: str | Path, options: EmbeddingOptions) -> EmbeddingAlign
     """Return the encoder of a name or folder from memory; load it first if it is missing or its files have changed."""
     path = packed_path(model) or checkpoint_folder(model)
     # Part of the key: another model may have replaced the one that was loaded from the same place.
-    identity = tuple(states(files_of(path))) if isinstance(path, Path) else ()
+    identity = tuple(file_states(files_of(path))) if isinstance(path, Path) else ()
     with _LOADING:
         return _with_options(str(model), identity, options)
 

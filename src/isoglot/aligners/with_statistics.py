@@ -188,7 +188,7 @@ class ModelLearner(_Learner):
         return with_counted_lexicon(super().align(pairs), self._request, self._use)
 
     def learn(self, text: _Text) -> Iterator[LinkTable]:
-        """Learn from the text, align it, and write the model and its lexicon if they were asked for."""
+        """Learn from the text and write what was asked for, as ``_alignments`` does; the links come in windows."""
         return self._alignments(text).windows(text.pair_count)
 
     @property
@@ -215,8 +215,8 @@ class ModelLearner(_Learner):
             start.require_languages(text.languages)
         made_from = None
         if request.save is not None:
-            learned = text.source.digest(), text.target.digest(), start and start.trained().digest()
-            made_from = _key_of_model(learner, request.save, learned, self._use.overwrite)
+            learned_from = text.source.digest(), text.target.digest(), start and start.trained().digest()
+            made_from = _key_of_model(learner, request.save, learned_from, self._use.overwrite)
         result = learner.fit_align_sides(text.source, text.target, keep=self.writes_model, start=start)
         _write_outputs(learner, request, made_from)
         return result
@@ -285,8 +285,8 @@ def _mode_of(pairs: Iterable[SentencePair]) -> WordMode:
 def _unchanged(pairs: Iterator[SentencePair], text: _Text) -> Iterator[SentencePair]:
     """Yield the pairs of the second loop; refuse one that is missing, added or of another length than in the first."""
     lengths = zip(text.source.lengths.tolist(), text.target.lengths.tolist(), strict=True)
-    learned = islice(lengths, text.pair_count)
-    for number, (pair, expected) in enumerate(zip_longest(pairs, learned), 1):
+    first_lengths = islice(lengths, text.pair_count)
+    for number, (pair, expected) in enumerate(zip_longest(pairs, first_lengths), 1):
         if pair is None or tuple(map(len, usable_words(pair.words, number, silent))) != expected:
             raise InputError(f"pair {number} was changed while the input was aligned; align it again")
         yield pair
@@ -321,8 +321,8 @@ class SavedAligner(Aligner):
         if request is None:
             return
         if request.save is not None:
-            learned = [self.model.trained().digest()]
-            made_from = _key_of_model(self.model, request.save, learned, self._use.overwrite)
+            learned_from = [self.model.trained().digest()]
+            made_from = _key_of_model(self.model, request.save, learned_from, self._use.overwrite)
         _write_outputs(self.model, request, made_from)
 
 
@@ -359,12 +359,14 @@ def _require_word_mode(aligner: StatisticalAligner, word_mode: WordMode | None) 
         )
 
 
-def _key_of_model(aligner: StatisticalAligner, folder: Path, learned: Sequence[Any], overwrite: bool) -> str:
+def _key_of_model(
+    aligner: StatisticalAligner, folder: Path, learned_from: Sequence[Any], overwrite: bool
+) -> str:
     """Return a key of how and from what a model is learned; a folder that holds another one is refused.
 
-    ``learned``: Hashes of the text.
+    ``learned_from``: Hashes of the text, and of a model that learning starts from.
     """
-    made_from = key_of([aligner.settings, *learned])
+    made_from = key_of([aligner.settings, *learned_from])
     require_room(folder, None if overwrite else made_from)
     return made_from
 

@@ -5,7 +5,12 @@ Open ``folder.py`` first: the folder of a checkpoint, of a run, or of the aligne
 checks every name, shape and text before anything is built from it. ``reading.py`` says what to do when a file is
 damaged. ``isoglot.modules.checkpoint`` loads the weights.
 
+The folders ``checkpoint-N`` that a training writes to be resumed from are not handled here:
+``isoglot.training.checkpoints`` finds them, and deletes all but the last ones.
+
 - *choice*: the layer and method by which an encoder aligns words: ``aligner.json`` beside weights.
-- *packed file*: NAME.safetensors; NAME.sentences.safetensors (*upper layers*) and NAME.aligner.json may be beside it.
-- *text*: a small file of a checkpoint, such as ``config.json``, inside a packed file.
+- *packed file*: NAME.safetensors; NAME.sentences.safetensors (upper layers) and NAME.aligner.json may be beside it.
+- *upper layers*: the layers of the encoder above the one that the aligner reads; sentence vectors need them.
+- *text*: a small file of a checkpoint, such as ``config.json``, inside a packed file. The tokenizer is one too, but it
+  is stored among the tensors, as compressed bytes.
 """

@@ -70,7 +70,7 @@ def checkpoints_of(place: str | Path) -> list[str | Path]:
     ``runs/layers`` with the runs ``layer=4/seed-1`` to ``layer=10/seed-3`` stands for these runs, ``layer=4`` first.
 
     1. A finished run counts, and so does a checkpoint without a run. Unfinished runs are left out with a warning.
-    2. A run to which a link leads too is listed once, where it comes first.
+    2. A run to which a link leads too is listed once, where it comes first. Links to a folder above are not followed.
     3. A folder without any checkpoint stands for itself; whoever opens it reports what is missing.
     """
     folder = _expanded(place)
@@ -104,14 +104,19 @@ def _is_checkpoint_or_run(folder: Path) -> bool:
     return any((folder / name).is_file() for name in names)
 
 
-def _runs_below(folder: Path) -> Iterator[Path]:
-    """Find the folders of runs and checkpoints at any depth; folders inside such a folder are parts of it."""
+def _runs_below(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[Path]:
+    """Find the folders of runs and checkpoints at any depth; folders inside such a folder are parts of it.
+
+    ``above``: The folders that are being searched, of which ``folder`` is a part. A link back to one of them, such as
+    ``runs/a/up`` to ``runs``, is not followed: it would lead round and round.
+    """
+    above |= {folder.resolve()}
     for path in sorted(folder.iterdir(), key=_by_numbers_in_name):
         if path.is_dir() and not path.name.startswith("."):
             if _is_checkpoint_or_run(path):
                 yield path
-            else:
-                yield from _runs_below(path)
+            elif path.resolve() not in above:
+                yield from _runs_below(path, above)
 
 
 def _by_numbers_in_name(path: Path) -> list[tuple[float, str]]:

@@ -50,7 +50,7 @@ from isoglot.checkpoints.packed_file import (
     read_packed,
     read_upper,
     restored,
-    sentence_file,
+    upper_layers_file,
 )
 from isoglot.checkpoints.reading import ALIGNER_FILE, reading
 from isoglot.core.errors import ConfigurationError
@@ -88,7 +88,7 @@ def pack(
         PosixPath('mine.safetensors')
     """
     # Look at what exists first: a file that is not a packed aligner is never replaced, even with `overwrite`.
-    file, upper = Path(out), sentence_file(out)
+    file, upper = Path(out), upper_layers_file(out)
     for path, kind in ((file, FORMAT), (upper, UPPER_FORMAT)):
         if path.exists() and not is_packed(path, kind):
             raise ConfigurationError(f"{path} exists and is not a packed aligner; choose another [[out]]")
@@ -121,7 +121,7 @@ def pack(
     existing = [path for path in (file, upper, choice_beside(file)) if path.exists()]
     if existing and not overwrite:
         # One file more or less is another aligner: a choice beside the file changes how it aligns.
-        has_same_files = existing == list(contents)
+        has_same_files = set(existing) == set(contents)
         if has_same_files and all(path.read_bytes() == data for path, data in contents.items()):
             return file
         raise ConfigurationError(
@@ -129,9 +129,10 @@ def pack(
             "[[overwrite=True]]"
         )
 
-    # The files are written under temporary names and renamed when the stack is closed, in reverse order: first the
-    # aligner, then the upper layers that continue it. Files beside an old aligner are deleted before that, so that they
-    # never stand beside new weights, even if the process is killed in between.
+    # 1. The files are written under temporary names.
+    # 2. Files beside an old aligner are deleted. So they never stand beside new weights, even if the process is killed.
+    # 3. The stack renames what was written: first the aligner, then the upper layers that continue it. It closes last
+    #    what was opened first, so the upper layers are opened first.
     with ExitStack() as stack:
         for path, data in reversed(contents.items()):
             stack.enter_context(whole_path(path)).write_bytes(data)
@@ -188,16 +189,16 @@ def _packed_texts(checkpoint: Path) -> tuple[dict[str, str], EncoderShape]:
             f"{checkpoint}: method pointer reads weights that a packed file does not hold; let `isoglot tune` choose "
             "another"
         )
-    layer, layers = choice["layer"], config["num_hidden_layers"]
-    # Hidden states are numbered from 0, the embeddings, to `layers`; -1 is the last of these `layers + 1`.
-    last = layer + layers + 1 if layer < 0 else layer
-    if not 0 <= last <= layers:
+    layer, layer_count = choice["layer"], config["num_hidden_layers"]
+    # States are numbered from 0, the embeddings, to `layer_count`; -1 is the last of these `layer_count + 1`.
+    from_start = layer + layer_count + 1 if layer < 0 else layer
+    if not 0 <= from_start <= layer_count:
         raise ConfigurationError(
             f"{checkpoint / ALIGNER_FILE}: layer: got {layer}, but this encoder has layers 0 (embeddings) to "
-            f"{layers}; let `isoglot tune` choose one"
+            f"{layer_count}; let `isoglot tune` choose one"
         )
-    texts[CONFIG] = json.dumps({**config, "num_hidden_layers": last, "dtype": "float32"}, indent=2)
-    texts[ALIGNER_FILE] = json.dumps({**choice, "layer": last})
+    texts[CONFIG] = json.dumps({**config, "num_hidden_layers": from_start, "dtype": "float32"}, indent=2)
+    texts[ALIGNER_FILE] = json.dumps({**choice, "layer": from_start})
     return texts, encoder_shape(checkpoint, texts[CONFIG])
 
 
@@ -213,26 +214,27 @@ def _upper_layers(
         text: ``config.json`` of the aligner's encoder. The whole encoder is packed with the same one and more layers.
     """
     config = read_json(folder / CONFIG) or {}
-    # As many layers as the aligner has, so also the index of the first upper one.
-    first = shape.num_hidden_layers
-    last = config.get("num_hidden_layers", 0)
-    if config.get("model_type") != shape.model_type or not isinstance(last, int) or last <= first:
+    # Layers count from 0, so the first upper layer has the number of the aligner's layers as its own.
+    first_upper = shape.num_hidden_layers
+    layer_count = config.get("num_hidden_layers", 0)
+    has_upper = isinstance(layer_count, int) and layer_count > first_upper
+    if config.get("model_type") != shape.model_type or not has_upper:
         raise ConfigurationError(
-            f"{folder} is not a {shape.model_type} encoder of more than {first} layers; "
+            f"{folder} is not a {shape.model_type} encoder of more than {first_upper} layers; "
             "give one that continues the aligner"
         )
-    below = dict(_encoder(folder, shape, range(first)))
+    below = dict(_encoder(folder, shape, range(first_upper)))
     for name, values in lower.items():
         if not np.array_equal(below[name], values):
             raise ConfigurationError(
                 f"{folder}: its {name} differs from the aligner's; train it with those layers frozen"
             )
-    whole = shape.model_copy(update={"num_hidden_layers": last})
+    whole = shape.model_copy(update={"num_hidden_layers": layer_count})
     tensors: Tensors = {}
-    for name, values in _encoder(folder, whole, range(first, last)):
+    for name, values in _encoder(folder, whole, range(first_upper, layer_count)):
         if name not in lower:  # the embeddings are packed with the aligner
             tensors |= quantised(name, values)
-    whole_config = {**json.loads(text), "num_hidden_layers": last}
+    whole_config = {**json.loads(text), "num_hidden_layers": layer_count}
     return {CONFIG: json.dumps(whole_config, indent=2)}, tensors
 
 
@@ -253,9 +255,9 @@ def unpack(file: str | Path, out: str | Path, *, overwrite: bool | None = None, 
         packed = read_packed(file)
         build_tokenizer(file, packed)
         texts, tensors = packed.texts, packed.tensors
-        if sentence_file(file).is_file():
-            texts[CONFIG], above = read_upper(file, packed)
-            tensors |= above
+        if upper_layers_file(file).is_file():
+            texts[CONFIG], upper_tensors = read_upper(file, packed)
+            tensors |= upper_tensors
         # Only known names become paths: a file may come from anywhere, with `../x` as the name of a text.
         for name in (*TEXTS, TOKENIZER):
             if name in texts:
@@ -284,7 +286,7 @@ def _fingerprints(file: str | Path) -> dict[str, str]:
     """Hash a packed file, which comes first, and the files that stand beside it."""
     if not Path(file).is_file():
         raise ConfigurationError(f"{file} does not exist; reinstall isoglot, or name another model")
-    beside = {"sentences": sentence_file(file), "choice": choice_beside(file)}
+    beside = {"sentences": upper_layers_file(file), "choice": choice_beside(file)}
     hashes = {name: fingerprint(path) for name, path in beside.items() if path.is_file()}
     return {"packed": fingerprint(file), **hashes}
 

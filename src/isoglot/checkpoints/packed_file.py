@@ -120,7 +120,7 @@ def is_packed(file: Path, kind: str = FORMAT) -> bool:
         return False
 
 
-def sentence_file(file: str | Path) -> Path:
+def upper_layers_file(file: str | Path) -> Path:
     """Return the path of the upper layers of a packed file: ``a.safetensors`` has ``a.sentences.safetensors``."""
     return _beside(file, ".sentences.safetensors")
 
@@ -168,7 +168,7 @@ def read_upper(file: str | Path, lower: PackedFile) -> tuple[str, Tensors]:
 
     ``lower``: The packed file, to which the upper layers must belong.
     """
-    upper = sentence_file(file)
+    upper = upper_layers_file(file)
     texts, tensors, whole = _read(upper, UPPER_FORMAT, first=lower.shape.num_hidden_layers)
     if texts[CONTINUES] != fingerprint(file):
         raise ConfigurationError(f"{upper} continues another file than {file}; remove it, or pack both again")
@@ -333,9 +333,9 @@ def _read(
             for name in tensors.keys():  # noqa: SIM118 - not a mapping
                 header = tensors.get_slice(name)  # reads no values
                 headers[name] = (str(header.get_dtype()), tuple(header.get_shape()))
-            # All tensors, with the tokenizer, which is no tensor of the encoder and leaves the headers next.
+            # What is read at 4: the tokenizer too, which is stored as a tensor of compressed bytes.
             names = [] if texts_alone else list(headers)
-            if kind == FORMAT:  # the tokenizer is a tensor of compressed bytes
+            if kind == FORMAT:  # the encoder has no such tensor, so its header is checked here and taken out
                 dtype, _ = headers.pop(TOKENIZER, ("", ()))
                 if dtype != "U8":
                     raise _unreadable(file, f"{TOKENIZER} is {dtype or 'missing'}")

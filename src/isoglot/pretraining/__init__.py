@@ -8,6 +8,9 @@ run for each seed and each combination of a sweep. ``recipe.py`` and ``stream_se
 recipe; ``check.py``, ``check_files.py`` and ``check_train.py`` list its mistakes. The other verbs have a file each:
 ``inspect.py``, ``trim.py``, ``new_recipe.py`` (`isoglot init`) and ``sentence_export.py`` (`isoglot export`).
 
+What happens in a step is in other packages. An objective returns its loss and its metrics, such as the accuracy;
+``isoglot.training`` takes their means, logs and shows them.
+
 The words of this room:
 
 - *stream*: a corpus under a name of the recipe; once encoded, its rows are *examples* of pieces.

@@ -325,8 +325,9 @@ def build_mixture(
     positions_in_epoch = sum(map(len, streams.values())) if concatenate else len(streams[primary])
     length = None if recipe.epochs is None else max(1, round(recipe.epochs.count * positions_in_epoch))
     lengths = {name: stream.with_format("numpy")["length"][:] for name, stream in streams.items()}
-    # Without the option `bucket` a window holds one optimiser step: which examples share a step stays random.
-    bucket = bucket_positions(
+    # Examples are sorted by length inside windows. The option `bucket` is the number of optimiser steps in a window;
+    # without it a window holds one step, so which examples share a step stays random.
+    window_size = bucket_positions(
         lengths,
         batch,
         steps=recipe.batch.bucket or 1,
@@ -338,7 +339,7 @@ def build_mixture(
         primary=primary,
         length=length,
         seed=recipe.seed,
-        bucket=bucket,
+        bucket=window_size,
         least=batches_per_step,
         concatenate=concatenate,
     )

@@ -192,7 +192,7 @@ def _option_problems(
     views_read: Mapping[str, str],
     known: Mapping[str, Sequence[str]],
 ) -> Iterator[Problem]:
-    """Check that the corpora and the default views exist that one view or objective reads.
+    """Check one view or objective: each corpus that it takes and each view that it reads by default must exist.
 
     Args:
         location: The place of the section in the recipe.
@@ -296,7 +296,8 @@ def try_encoder(
     with collected(config_problems):
         config = model.config(training=None if tokenizer is None else tokenizer.training)
     if config is None:
-        return filled_in, [] if is_checkpoint else config_problems
+        config_problems = [] if is_checkpoint else config_problems
+        return filled_in, config_problems
 
     # Check the views: their inputs must not be longer than the encoder's.
     problems: list[Problem] = []
@@ -313,7 +314,9 @@ def try_encoder(
     with collected(encoder_problems):
         encoder = empty_masked_lm(config, model.settings.get("attention"))
     if encoder is None:
-        return filled_in, problems if is_checkpoint else [*problems, *encoder_problems]
+        if not is_checkpoint:
+            problems += encoder_problems
+        return filled_in, problems
     if model.adapter is not None:
         with collected(problems, "model", "adapter"):
             add_adapter(encoder, model.adapter)

@@ -17,6 +17,7 @@ from isoglot.core.languages import split_codes
 from isoglot.formats.readers import read
 from isoglot.formats.sources import Reading, Source, expand, sources_from
 from isoglot.modules.checkpoint import load_config, weight_names
+from isoglot.modules.load import longest_input
 from isoglot.pretraining.check import load_recipe
 from isoglot.recipe.document import dump_yaml, parse_value
 from isoglot.runs.files import refuse_overwriting, require_writable, write_text
@@ -76,7 +77,7 @@ def init(
         next(read(source), None)
 
     config = load_config(model)
-    positions = getattr(config, "max_position_embeddings", None) or _MAX_LENGTH
+    longest = longest_input(config)  # None: no limit
     text = _template().render(
         source=codes[0],
         target=codes[1],
@@ -85,7 +86,7 @@ def init(
         encoder_value=dump_yaml({"path": str(model)}).strip().removeprefix("path: "),
         new_head=not _has_head(model, config),
         reading=indent(dump_yaml(_stream(sources, codes, reading)).rstrip(), "    "),
-        length=min(_MAX_LENGTH, positions),
+        length=_MAX_LENGTH if longest is None else min(_MAX_LENGTH, longest),
         file=out,
         name=re.sub(r"\W+", "_", out.stem) or "run",
     )

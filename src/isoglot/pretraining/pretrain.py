@@ -87,11 +87,12 @@ def _pretrained(  # noqa: PLR0913 - what one run is made of
     """
     is_main = args.process_index == 0
     record = run_record(recipe, out, overwrite=overwrite)
-    state = record.state(resume=resume)  # 1
+    recipe_state = record.state(resume=resume)  # 1
     with args.main_process_first(local=True, desc="preparing"):
         corpora = prepared(recipe, cache_path, report)  # 2
         made_from_data = {"inputs": input_hashes(recipe, corpora), "encoder": encoder_hash(recipe)}
-        if state != "new":
+        state = recipe_state
+        if recipe_state != "new":
             # The recipe is the same. Its data may have changed, or the code of the user's own classes: a second record
             # of the same folder compares these.
             what = f"{record.what} on other data or code"
@@ -127,7 +128,8 @@ def _pretrained(  # noqa: PLR0913 - what one run is made of
         for callback in (losses, *callbacks):
             trainer.add_callback(callback)
         report.note(f"training {recipe.name}: {trainer.batches.steps:,} steps, run folder {out}")
-        outcome = trainer.train(resume_from_checkpoint=state == "unfinished" or None)
+        # True: from the newest complete checkpoint.
+        outcome = trainer.train(resume_from_checkpoint=True if state == "unfinished" else None)
     except BaseException:
         # Without a checkpoint nothing was trained: the folder must not look like a run that can be resumed.
         if is_main and state == "new" and not checkpoints_in(out):

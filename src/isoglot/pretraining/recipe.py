@@ -123,7 +123,7 @@ class _BuiltSection(OpenSection):
 
     @staticmethod
     def require(kind: Any, name: str) -> None:
-        """Refuse a class that makes something else; ``name`` is what messages call it."""
+        """Refuse a class whose objects are not views (or not objectives); ``name`` is what messages call the class."""
         raise NotImplementedError
 
     @classmethod

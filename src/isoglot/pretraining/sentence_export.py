@@ -154,7 +154,8 @@ def _write_folder(folder: Path, source: Path | str, request: SentenceExport, nam
         )
     layer = layer_number(loaded, request.layer)
     model = encoder_up_to(loaded, layer)
-    longest = min(request.max_length, max_length(model) or 10**9)
+    most_tokens = max_length(model)  # None: the encoder has no limit
+    longest = request.max_length if most_tokens is None else min(request.max_length, most_tokens)
     tokenizer.model_max_length = longest
     with quiet():
         tokenizer.save_pretrained(str(folder))

@@ -135,7 +135,7 @@ def trim(
 
 
 def _write(
-    source: str | Path, folder: Path, request: TrimRequest, texts: Sequence[str], progress: Reporter
+    source: str | Path, folder: Path, request: TrimRequest, texts: Sequence[str], report: Reporter
 ) -> dict[str, Any]:
     """Write the trimmed encoder into a folder; return the values of its manifest.
 
@@ -156,13 +156,13 @@ def _write(
         if name.endswith("_token_id") and isinstance(value, int)
     }
     backend = fast_backend(tokenizer)
-    usage = count_pieces(backend, chain(_texts(request.text, "count", progress), texts))  # 1
+    usage = count_pieces(backend, chain(_texts(request.text, "count", report), texts))  # 1
     # The kept ids in ascending order: if piece 700 stands at index 30, its new id is 30.
     kept = chosen_pieces(backend, usage, always=special_ids.values())
     trimmed = trimmed_tokenizer(backend, kept)
     differences = None
     if request.held_out:
-        differences = cut_differences(backend, trimmed, _texts(request.held_out, "held-out", progress))
+        differences = cut_differences(backend, trimmed, _texts(request.held_out, "held-out", report))
     if isinstance(source, Path):  # 2
         _copy_beside(source, folder, kept.tolist())
     with quiet():  # 3
@@ -271,7 +271,7 @@ def _copy_beside(source: Path, folder: Path, kept: Sequence[int]) -> None:
             write_json(path, {**settings, "vocab": [pieces[number] for number in kept]})
 
 
-def _texts(paths: Iterable[str], label: str, progress: Reporter) -> Iterator[str]:
+def _texts(paths: Iterable[str], label: str, report: Reporter) -> Iterator[str]:
     """Yield every text in files: cells of ``.tsv``, strings in ``.jsonl``, columns of corpora, otherwise lines."""
     paths = list(paths)
     meter: Meter = []  # the bytes that were read, added up for the bar
@@ -294,7 +294,7 @@ def _texts(paths: Iterable[str], label: str, progress: Reporter) -> Iterator[str
                     yield from (cell for line in lines for cell in line.split("\t"))
                 else:
                     yield from lines
-                progress.progress(label, sum(meter), total)
+                report.progress(label, sum(meter), total)
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -218,7 +218,14 @@ class EmbeddingAligner:
         pieces = cut_known_words(self.tokenizer, sentences)
         with counted(unknown, UNLINKED) as receive:
             for row, pair in enumerate(pairs):
-                self._check(first + row + 1, pair, pieces, 2 * row, receive)
+                number, sides = first + row + 1, slice(2 * row, 2 * row + 2)
+                self._report_unlinked(number, pair, pieces[sides], receive)
+                n, m = map(len, pieces[sides])
+                if n * m > MOST_ENTRIES:
+                    pieces[sides] = Pieces([], []), Pieces([], [])
+                    self._warn(
+                        number, f"{n:,} × {m:,} pieces are too long for one pair; it gets no links: split it"
+                    )
         states = layer_states(
             self.model,
             self.tokenizer,
@@ -322,12 +329,14 @@ class EmbeddingAligner:
         target_words = target_word[is_first].astype(np.int32)
         return LinkTable(offsets, source_words, target_words, value[order][is_first])
 
-    def _check(self, number: int, pair: WordPair, pieces: list[Pieces], row: int, unknown: OnUnknown) -> None:
-        """Warn of an empty side, report unknown words, and take the pieces of a pair away that is too long.
+    def _report_unlinked(
+        self, number: int, pair: WordPair, pieces: Sequence[Pieces], unknown: OnUnknown
+    ) -> None:
+        """Warn of an empty side, and report the words of which no piece is known.
 
-        ``number``: 1-based number of the pair. ``row``: Where its source pieces stand; its target pieces follow.
+        ``number``: 1-based number of the pair. ``pieces``: Those of its source and of its target.
         """
-        for side, words, cut in zip(("source", "target"), pair, pieces[row : row + 2], strict=True):
+        for side, words, cut in zip(("source", "target"), pair, pieces, strict=True):
             if not words:
                 self._warn(number, f"the {side} side is empty; it gets no links")
                 continue
@@ -335,12 +344,8 @@ class EmbeddingAligner:
             if missing:
                 # Whether no letter of the sentence is known, which speaks for an encoder of other scripts.
                 known = (piece for piece, word in zip(cut.ids, cut.words, strict=True) if word >= 0)
-                whole = not any(map(self._known.letters, known))
-                unknown(number, [words[word] for word in missing], whole)
-        n, m = (len(cut.ids) for cut in pieces[row : row + 2])
-        if n * m > MOST_ENTRIES:
-            pieces[row : row + 2] = Pieces([], []), Pieces([], [])
-            self._warn(number, f"{n:,} × {m:,} pieces are too long for one pair; it gets no links: split it")
+                is_unknown = not any(map(self._known.letters, known))
+                unknown(number, [words[word] for word in missing], is_unknown)
 
 
 def _matrix_batches(

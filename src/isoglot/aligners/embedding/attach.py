@@ -33,6 +33,7 @@ def attach(pair: SentencePair, how: Attach, *, words: WordPair | None = None) ->
     candidates = (words or pair.words)[side]
     linked = {link[side] for link in pair.links}
     taken_over = []
+    # Each link is offered to the one word whose neighbour has it: with `next` the word before, else the word behind.
     for link, probability in zip(pair.links, pair.probabilities, strict=True):
         neighbour = link[side]
         number = neighbour - to_neighbour

@@ -18,7 +18,8 @@ from isoglot.checkpoints.folder import BOX, checkpoint_folder, packed_path
 from isoglot.checkpoints.reading import ALIGNER_FILE
 from isoglot.core.errors import ConfigurationError
 from isoglot.runs.files import read_json, write_json
-from isoglot.runs.fingerprint import FileState, states
+from isoglot.runs.fingerprint import FileState
+from isoglot.runs.fingerprint import states as file_states
 from isoglot.runs.listed import add_to_list
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ Softmax comes from awesome-align, whose own options compare dot products. These 
 they suit an encoder that was trained with them. ``docs/results/untuned_methods.md`` has the error rates of both.
 """
 _DENSITY = "links_per_word"
-"""Key of the density in ``aligner.json``: links per word on the development set with the fewest."""
+"""Key of the density in ``aligner.json``: links per word, on the development set where that number is lowest."""
 _REMEMBERED = 8
 """Files whose choices are kept in memory."""
 HARDWARE_OPTIONS = ("device", "dtype", "max_tokens")
@@ -85,7 +86,7 @@ def kept_choice(model: str | Path) -> Choice:
 
 
 def kept_density(model: str | Path, options: EmbeddingOptions) -> float | None:
-    """Return the links per word that the kept choice gave on the development set with the fewest; None if not kept.
+    """Return the kept density, links per word on the development set where they are fewest; None if none is kept.
 
     Also None if ``options`` are not the kept choice, for then another number is usual.
     """
@@ -105,7 +106,7 @@ def _read(model: str | Path) -> tuple[Choice, float | None]:
     else:
         folder = checkpoint_folder(model)
         files = [folder / ALIGNER_FILE] if isinstance(folder, Path) else []
-    state = tuple(states([file for file in files if file.is_file()]))
+    state = tuple(file_states([file for file in files if file.is_file()]))
     if packed is None and not state:
         return {}, None
     choice, density = _parsed(files[0], packed is not None, state)
@@ -202,7 +203,7 @@ def choice_file(model: str | Path) -> Path:
 def keep_choice(model: str | Path, choice: Choice, *, density: float | None = None) -> Path:
     """Write a choice beside an encoder's weights; returns the file.
 
-    ``density``: Links per word that the choice gave on the development set with the fewest.
+    ``density``: Links per word that the choice gave, on the development set where that number is lowest.
     """
     known = {} if density is None else {_DENSITY: round(density, 4)}
     file = choice_file(model)

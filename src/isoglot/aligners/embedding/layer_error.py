@@ -7,7 +7,7 @@ from itertools import chain
 from operator import attrgetter, index
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import CANDIDATES, HARDWARE_OPTIONS, Choice, RatedChoice
@@ -63,29 +63,39 @@ def layer_errors(
         for start in range(0, len(pairs), window):
             gold = pairs[start : start + window]
             words = [pair.words for pair in gold]
-            # Options, and the states and pieces that `encode` gave for them. An aligner first looks here for options
-            # that encode as its own do.
-            encoded: list[tuple[EmbeddingOptions, dict[int, PieceStates], list[Pieces]]] = []
+            encodings: list[_Encoding] = []
             for aligner, total in zip(aligners, totals, strict=True):
-                found = None
-                for options, states, pieces in encoded:
-                    if _encode_alike(options, aligner.options, pieces):
-                        found = states, pieces
-                        break
-                if found is None:
+                encoding = _shared_encoding(encodings, aligner.options)
+                if encoding is None:
                     # The same words are unknown to all aligners, so only the first one reports them.
-                    receiver = ignored if encoded else receive
-                    found = aligner.encode(words, numbers, first=start, unknown=receiver)
-                    encoded.append((aligner.options, *found))
-                states, pieces = found
-                for layer, table in aligner.extract(states, pieces).items():
+                    receiver = ignored if encodings else receive
+                    states, pieces = aligner.encode(words, numbers, first=start, unknown=receiver)
+                    encoding = _Encoding(aligner.options, states, pieces)
+                    encodings.append(encoding)
+                for layer, table in aligner.extract(encoding.states, encoding.pieces).items():
                     unlinked = [SentencePair(words=pair) for pair in words]
-                    linked = aligner.with_links(unlinked, table, pieces)
+                    linked = aligner.with_links(unlinked, table, encoding.pieces)
                     for pair, answer in zip(linked, gold, strict=True):
                         total[layer] += score_pair(frozenset(pair.links), answer)
             if progress is not None:
                 progress(min(start + window, len(pairs)), len(pairs))
     return totals
+
+
+class _Encoding(NamedTuple):
+    """The states of some pairs by layer, their pieces, and the options with which they were encoded."""
+
+    options: EmbeddingOptions
+    states: dict[int, PieceStates]
+    pieces: list[Pieces]
+
+
+def _shared_encoding(encodings: Sequence[_Encoding], options: EmbeddingOptions) -> _Encoding | None:
+    """Return the encoding that an earlier aligner made, if these options would give the same one; else None."""
+    for encoding in encodings:
+        if _encode_alike(encoding.options, options, encoding.pieces):
+            return encoding
+    return None
 
 
 def _encode_alike(first: EmbeddingOptions, second: EmbeddingOptions, pieces: Sequence[Pieces]) -> bool:
@@ -150,12 +160,12 @@ def best_choice(
 
     def count_unknown(name: str) -> OnUnknown:
         """Return a function that counts unknown words of the set of this name."""
-        return lambda number, words, whole: unknown.add(f"pair {number} of {name}", words, whole)
+        return lambda number, words, is_unknown: unknown.add(f"pair {number} of {name}", words, is_unknown)
 
     def measure(
-        candidates: Sequence[Choice], layers: Sequence[int], receiver: Callable[[str], OnUnknown]
+        candidates: Sequence[Choice], layers: Sequence[int], receiver_of: Callable[[str], OnUnknown]
     ) -> list[RatedChoice]:
-        """Rate each candidate at each layer; ``receiver`` gives what receives the unknown words of a set."""
+        """Rate each candidate at each layer; ``receiver_of``: Set's name to the receiver of its unknown words."""
         aligners = [
             encoder.with_options(EmbeddingOptions.build(**{**candidate, **options}))
             for candidate in candidates
@@ -164,11 +174,11 @@ def best_choice(
         for number, (name, pairs) in enumerate(gold.items()):
             if progress is not None:
                 progress(name, number, len(gold))
-            errors[name] = layer_errors(aligners, pairs, layers=layers, unknown=receiver(name))
+            errors[name] = layer_errors(aligners, pairs, layers=layers, unknown=receiver_of(name))
         tried = []
-        for number, candidate in enumerate(candidates):
+        for index_of_aligner, candidate in enumerate(candidates):
             for layer in layers:
-                scores = {name: by_aligner[number][layer] for name, by_aligner in errors.items()}
+                scores = {name: by_aligner[index_of_aligner][layer] for name, by_aligner in errors.items()}
                 mean = fmean((score.aer for score in scores.values()), weight_of_sets)
                 tried.append(RatedChoice({**candidate, **fixed, "layer": layer}, mean, scores))
         return tried

@@ -115,7 +115,7 @@ class EmbeddingOptions(LinkFilter):
 
 
 class Similarity(EmbeddingOptions):
-    """SimAlign's methods."""
+    """SimAlign's methods. Softmax, entmax and ot compare states too, and inherit these options."""
 
     method: Literal["argmax", "match", "forward", "backward"] = option(flags=None)
     compare: Compare = option("cosine", "(cosine + 1) / 2, or raw dot product.", flags=None)

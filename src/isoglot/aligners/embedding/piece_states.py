@@ -83,13 +83,13 @@ def cut_known_words(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[Sequ
 
     :class:`KnownPieces` decides which pieces count: known ones, of a word that is known by half of its letters or more.
     """
-    known, pieces = KnownPieces(tokenizer), cut_words(tokenizer, sentences)
+    decide, pieces = KnownPieces(tokenizer), cut_words(tokenizer, sentences)
     for row, (words, cut) in enumerate(zip(sentences, pieces, strict=True)):
         texts = [*words, ""]  # the last one is the text of "word" -1, to which the pieces of no word belong
-        counts = known(cut.ids, cut.words, texts.__getitem__)  # type: ignore[arg-type]
-        if counts is not None:  # None: all of them count
+        is_counted = decide(cut.ids, cut.words, texts.__getitem__)  # type: ignore[arg-type]
+        if is_counted is not None:  # None: all pieces count
             numbers = [
-                word if is_known else UNKNOWN for word, is_known in zip(cut.words, counts, strict=True)
+                word if counts else UNKNOWN for word, counts in zip(cut.words, is_counted, strict=True)
             ]
             pieces[row] = Pieces(cut.ids, numbers)
     return pieces

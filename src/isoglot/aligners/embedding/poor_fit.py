@@ -29,8 +29,8 @@ def report_poor_fit(
 ) -> Iterator[SentencePair]:
     """Pass linked pairs on; warn of languages that the encoder was not taught, and after the last pair of few links.
 
-    The usual number of links per word is that on the development set on which the encoder had the fewest. A link has
-    two words, so links per word are ``2 · links / words`` of both sides.
+    The usual number of links per word is that of tuning, on the development set where it was lowest. A link has two
+    words, so links per word are ``2 · links / words of both sides``: 8 links in a pair of 10 and 10 words are 0.8.
     """
     usual, links, words = kept_density(model, options), 0, 0
     seen = {"", *UNNAMED}

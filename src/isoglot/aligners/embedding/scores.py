@@ -178,18 +178,23 @@ def by_adjacent(
 
     **Shape**: as :func:`word_weights`, with the probability (batch, n, m) as third.
     """
-    (row, first_row), (column, first_column) = _slots(source_words), _slots(target_words)
+    # Row r of the smaller matrices is the r-th source word that has pieces, column c the c-th target word.
+    row_of_piece, first_piece_of_row = _word_slots(source_words)
+    column_of_piece, first_piece_of_column = _word_slots(target_words)
     batch = torch.arange(len(forward), device=forward.device)[:, None, None]
     # From pieces to words: all pieces of a word have the same weights, so those of its first piece are taken.
-    first_pieces = batch, first_row.clamp(min=0)[:, :, None], first_column.clamp(min=0)[:, None, :]
-    padding = ~pair_mask(first_row >= 0, first_column >= 0)
+    source_pieces = first_piece_of_row.clamp(min=0)[:, :, None]
+    target_pieces = first_piece_of_column.clamp(min=0)[:, None, :]
+    first_pieces = batch, source_pieces, target_pieces
+    padding = ~pair_mask(first_piece_of_row >= 0, first_piece_of_column >= 0)
     forward_by_word = forward[first_pieces].masked_fill(padding, 0.0)
     backward_by_word = backward[first_pieces].masked_fill(padding, 0.0)
     by_row = adjacent_weights(forward_by_word)
     by_column = adjacent_weights(backward_by_word.transpose(1, 2)).transpose(1, 2)
     probability = adjacent_probabilities((by_row * by_column).sqrt(), bonus)
     # From words to pieces; pieces of no word have no weight.
-    words_of_pieces = batch, row.clamp(min=0)[:, :, None], column.clamp(min=0)[:, None, :]
+    rows, columns = row_of_piece.clamp(min=0)[:, :, None], column_of_piece.clamp(min=0)[:, None, :]
+    words_of_pieces = batch, rows, columns
     no_word = ~pair_mask(source_words >= 0, target_words >= 0)
     forward, backward, probability = (
         by_word[words_of_pieces].masked_fill(no_word, 0.0) for by_word in (by_row, by_column, probability)
@@ -197,7 +202,7 @@ def by_adjacent(
     return forward, backward, probability
 
 
-def _slots(words: Tensor) -> tuple[Tensor, Tensor]:
+def _word_slots(words: Tensor) -> tuple[Tensor, Tensor]:
     """Number the words that have pieces; returns the number of each piece's word, and the first piece of each word.
 
     Pieces of the words ``[2, 2, -1, 5]`` have the numbers ``[0, 0, 0, 1]``, and the first pieces are ``[0, 3]``. The
@@ -207,12 +212,13 @@ def _slots(words: Tensor) -> tuple[Tensor, Tensor]:
     """
     # A piece begins a word if the word's number is greater than those of all pieces before it.
     before = torch.nn.functional.pad(words, (1, 0), value=-1)[:, :-1].cummax(1).values
-    first = words > before
-    slot = first.cumsum(1) - 1
-    found = words.new_full((len(words), max(1, int(first.sum(1).max()))), -1)
-    b, piece = first.nonzero().T
-    found[b, slot[b, piece]] = piece
-    return slot, found
+    begins_word = words > before
+    slot = begins_word.cumsum(1) - 1
+    most_words = max(1, int(begins_word.sum(1).max()))
+    first_piece = words.new_full((len(words), most_words), -1)
+    b, piece = begins_word.nonzero().T
+    first_piece[b, slot[b, piece]] = piece
+    return slot, first_piece
 
 
 def _by_sinkhorn(options: Transport, similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -225,16 +231,19 @@ def _by_sinkhorn(options: Transport, similarity: Tensor, mask: Tensor) -> tuple[
     links = _read(options, options.links, plan, rows, columns, mask)
     # With iterations=0 the plan is the kernel itself, with values above 1; with epsilon=None it may be negative.
     plan = plan.clamp(min=0.0).masked_fill(~mask, 0.0)
+    # The geometric mean of a cell's shares in its row and its column: √(p / row sum · p / column sum).
     tiny = torch.finfo(plan.dtype).tiny
-    by_row, by_column = (plan.sum(dim, keepdim=True).clamp(min=tiny).sqrt() for dim in (2, 1))
-    # The geometric mean of a cell's shares in its row and its column.
-    return links, plan / (by_row * by_column)
+    row_sums, column_sums = (plan.sum(dim, keepdim=True).clamp(min=tiny) for dim in (2, 1))
+    return links, plan / (row_sums.sqrt() * column_sums.sqrt())
 
 
 def _read(
     options: EmbeddingOptions, how: str, scores: Tensor, rows: Tensor, columns: Tensor, mask: Tensor
 ) -> Tensor:
     """Read links off matrices of source pieces by target pieces.
+
+    ``argmax`` and ``intersection`` both keep the mutual best: ``argmax`` by one matrix for both directions,
+    ``intersection`` by one matrix for each. SimAlign's methods have only one, which is given three times.
 
     Args:
         options: Have the options of ``itermax`` and ``printed``.
