@@ -39,7 +39,7 @@ class Result(Tabular, BaseModel):
 
     Rows that agree in ``run``, ``task``, ``language``, ``split``, ``metric``, ``seed``, ``options`` and ``changes``
     measure the same thing: of several such rows, a report shows the last one. ``isoglot evaluate`` also compares
-    ``checkpoint_hash`` before it reuses a row (:mod:`isoglot.evaluation.journal`), so that other weights are measured.
+    ``checkpoint_hash`` before it reuses a row (``evaluation/journal.py``), so that other weights are measured.
 
     Args:
         run: Name or folder of the run that was measured.
