@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -31,3 +32,20 @@ def test_characters_that_xml_forbids_are_left_out_and_counted(
     assert [record.getMessage() for record in caplog.records] == [
         f"{path}: characters that XML does not allow, left out: 12"
     ]
+
+
+def test_attributes_that_tmx_has_for_units_alone_are_properties_of_a_translation(tmp_path: Path) -> None:
+    attributes = {"segtype": "block", "srclang": "en", "creationid": "ann"}
+    path = tmp_path / "a.tmx"
+    with pair_writer([str(path)], ("en", "de")) as write:
+        more = {"attributes": attributes, "source_attributes": attributes}
+        write(SentencePair(("one", "eins"), languages=("en", "de"), more=more), {})
+    unit = ElementTree.parse(path).find("body/tu")
+    assert unit is not None and unit.attrib == attributes
+    source = unit.find("tuv")
+    assert source is not None and source.attrib == {
+        "{http://www.w3.org/XML/1998/namespace}lang": "en",
+        "creationid": "ann",
+    }
+    kept = unit.find("prop[@type='source_attributes']")
+    assert kept is not None and kept.text == '{"segtype": "block", "srclang": "en"}'

@@ -8,8 +8,8 @@ A file goes in, and sentence pairs (``sentence_pair.py``) or the columns of a co
 Open ``readers.py`` first: its table ``_READERS`` names the two functions of each format. ``sources.py`` has the formats
 and the options of an input; ``column_plan.py`` and ``row_fields.py`` take fields out of rows; ``pair_writer.py``
 chooses a writer. TMX (``tmx.py`` decides which translations are pairs; ``tmx_reader.py``, ``tmx_unit.py``,
-``tmx_writer.py``), word links (``link_files.py``), objects in memory (``rows.py``, ``pairs_in_memory.py``) and labels
-(``labelled/``) have files of their own.
+``tmx_writer.py``), word links (``link_files.py``, where ``LINK_FORMATS`` says what a new format needs), objects in
+memory (``rows.py``, ``pairs_in_memory.py``) and labels (``labelled/``) have files of their own.
 
 The words of this room:
 

@@ -163,20 +163,24 @@ def _pairs(tags: Sequence[Tag]) -> tuple[dict[int, int], list[tuple[int, int]]]:
     4. Of two pairs of codes that cross each other, the one that is closed first counts as crossing, the other as an
        element: of ``<bpt i="1"/><bpt i="2"/><ept i="1"/><ept i="2"/>``, the tags 0 and 2 cross, 1 and 3 are an element.
 
+       | tag | ``nested`` after it | |
+       |---|---|---|
+       | 0 ``<bpt i="1"/>`` | 0 | |
+       | 1 ``<bpt i="2"/>`` | 0, 1 | |
+       | 2 ``<ept i="1"/>`` | 1 | closes 0, which is not the innermost: a crossing pair |
+       | 3 ``<ept i="2"/>`` | | closes 1, which is the innermost: an element |
+
     Raises:
         InputError: A tag closes nothing, or is not closed.
     """
     closings: dict[int, int] = {}
     crossing: list[tuple[int, int]] = []
-    nested: list[int] = []  # tags that are open, the innermost last; without codes that are known to cross
-    # Opening codes by name and `pair_number`; the one that was opened last is at the end.
+    # Tags that are open and may still become elements, the innermost last.
+    nested: list[int] = []
+    # Codes that are open, by name and `pair_number`, the one that was opened last at the end. Codes that cross an
+    # element are here even when they are no longer in `nested`.
     open_codes = defaultdict[tuple[str, str], list[int]](list)
-    # Opening codes that are closed, but may still be in `nested`, because something inside them was open.
-    closed_codes: set[int] = set()
     for index, tag in enumerate(tags):
-        # Remove such codes from the end of `nested`.
-        while nested and nested[-1] in closed_codes:
-            nested.pop()
         code = (tag.pair_name, tag.pair_number) if tag.is_code_of_pair else None
         if tag.role == "open":
             nested.append(index)
@@ -186,23 +190,24 @@ def _pairs(tags: Sequence[Tag]) -> tuple[dict[int, int], list[tuple[int, int]]]:
             if not open_codes[code]:
                 raise unopened_tag(tag.xml)
             opening = open_codes[code].pop()
-            closed_codes.add(opening)
             if nested and nested[-1] == opening:
-                closings[opening] = index  # popped by the next tag
+                closings[nested.pop()] = index
             else:
                 crossing.append((opening, index))
+                # The end tag of an element may have removed it already (below).
+                if opening in nested:
+                    nested.remove(opening)
         elif tag.role == "close":
-            # Codes that are still open inside this element cross it. They stay in `open_codes`, and close later.
+            # Codes that are open inside this element cross it. They stay in `open_codes` until they are closed.
             while nested and tags[nested[-1]].is_code_of_pair:
                 nested.pop()
             if not nested or tags[nested[-1]].name != tag.name:
                 raise unopened_tag(tag.xml)
             closings[nested.pop()] = index
     still_open = [*nested, *chain.from_iterable(open_codes.values())]
-    unclosed = [index for index in still_open if index not in closed_codes]
-    if unclosed:
+    if still_open:
         raise InputError(
-            f"{tags[unclosed[-1]].xml} is not closed in its line, which is a segment; correct it"
+            f"{tags[still_open[-1]].xml} is not closed in its line, which is a segment; correct it"
         )
     return closings, crossing
 

@@ -107,16 +107,16 @@ class LineFile:
         """
         # Read bytes until there are enough lines, or enough bytes and at least one line.
         reads = [self._carry]
-        total, ends = len(self._carry), self._carry.count(b"\n")
+        total, line_ends = len(self._carry), self._carry.count(b"\n")
         self.paused = False
-        while not self._ended and ends < most and (size is None or total < size or not ends):
-            if ends and size is not None and self._is_paused():
+        while not self._ended and line_ends < most and (size is None or total < size or not line_ends):
+            if line_ends and size is not None and self._is_paused():
                 self.paused = True
                 break
-            more = self._read(self.lines + ends + 1)
+            more = self._read(self.lines + line_ends + 1)
             if not more:
                 self._ended = True
-            elif not ends and total > _LONGEST:
+            elif not line_ends and total > _LONGEST:
                 raise InputError(
                     f"a line of more than {_LONGEST >> 20} MiB; check that this is a text file",
                     path=self.path,
@@ -124,15 +124,15 @@ class LineFile:
                 )
             reads.append(more)
             total += len(more)
-            ends += more.count(b"\n")
+            line_ends += more.count(b"\n")
         # Cut behind the last line that is handed out.
         data = b"".join(reads)
-        count, cut = ends, data.rfind(b"\n") + 1
-        if ends > most:
-            line_ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
-            count, cut = most, int(line_ends[most - 1]) + 1
-        elif self._ended and ends < most and data and not data.endswith(b"\n"):
-            count, cut = ends + 1, len(data)  # the last line of a file may lack its end
+        count, cut = line_ends, data.rfind(b"\n") + 1
+        if line_ends > most:
+            offsets = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
+            count, cut = most, int(offsets[most - 1]) + 1
+        elif self._ended and line_ends < most and data and not data.endswith(b"\n"):
+            count, cut = line_ends + 1, len(data)  # the last line of a file may lack its end
         self._carry = data[cut:]
         self.lines += count
         return data[:cut], count

@@ -40,11 +40,27 @@ from isoglot.runs.files import bare_suffix
 from isoglot.runs.json_lines import parse_object, row_id
 
 LINK_FORMATS: dict[str, int] = {"pharaoh": 0, "talp": 1, "alignv2": 1, "naacl": 1, "jsonl": 0}
-"""For each format, the number of the first word of a sentence."""
+"""For each format, the number of the first word of a sentence.
+
+A new format is entered at these places:
+
+1. Here, and in the table at the top of this file.
+2. ``_SUFFIXES`` and :meth:`LinkReader._guess`, which recognise the format.
+3. With a sentence per line, :meth:`LinkReader.lines` and :meth:`LinkReader.parse`; with a link per line,
+   ``is_link_per_line`` and ``_from_link_line``.
+4. The help of ``format`` and ``gold_format`` in ``aligners/link_options.py``.
+5. If isoglot shall write the format too: ``aligners/output.py``, and ``output`` and ``NUMBERED`` in
+   ``aligners/options.py``.
+"""
 
 _SUFFIXES = {".jsonl": "jsonl", ".talp": "talp", ".alignv2": "alignv2", ".wa": "naacl"}
+"""Formats by the last ending of a file's name, after one of compression is removed: ``.talp`` of ``test.talp.gz``."""
 _MOST_EMPTY = 10_000
-"""Sentences without a link for each one with links; more mean that a sentence number is mistyped: 100000 for 10000."""
+"""The most sentences for each sentence with links, in formats that number the sentences.
+
+A file with links of 99 sentences may number them up to 1,000,000, which is 10,000 × (99 + 1). A higher number is taken
+for a typing error: every unused number below it would be read as a sentence without links.
+"""
 
 
 class _LinkRow(NamedTuple):
@@ -96,8 +112,12 @@ class LinkReader:
 
     @property
     def first_number(self) -> int:
-        """The number at which the sentences of a file begin: 0 if it has a link of sentence 0, else 1."""
-        return int(self._link_rows[:, 0].min(initial=1))
+        """Number of the first sentence: 0 in a file with a link of sentence 0, else 1, even if sentence 1 has no link.
+
+        Files with a sentence per line have no numbers, and begin at 1.
+        """
+        has_sentence_0 = bool(np.any(self._link_rows[:, 0] == 0))
+        return 0 if has_sentence_0 else 1
 
     def sentences(self, *, first: int = 1) -> Iterator[SentencePair]:
         """Yield the sentences, in their order.
@@ -122,7 +142,8 @@ class LinkReader:
             raise error.at(self.path, line) from error.__cause__
         if self._reverse:
             pair = pair.transpose()
-            pair.links.sort()  # they were in the order of the words that are the target now
+            # `transpose` keeps the order of the links. Those of a pair are sorted by source word.
+            pair.links.sort()
         pair.line = line
         return pair
 
@@ -162,7 +183,6 @@ class LinkReader:
         links = np.frombuffer(flat, np.int32).reshape(-1, len(_LinkRow._fields))
         numbers = links[:, 0]  # of the sentences
         with_links = len(np.unique(numbers))
-        # Every number up to the last one is a sentence, so a mistyped number would make millions of empty sentences.
         if len(links) and (last := int(numbers.max())) > _MOST_EMPTY * (with_links + 1):
             raise InputError(
                 f"found sentence number {last}, but only {with_links} sentences have links; correct it",

@@ -18,6 +18,9 @@ Link = tuple[int, int]
 LINK_ITEM = re.compile(r"([0-9]{1,9})([-p?:])([0-9]{1,9})")
 """A link as one word of a line, and its mark: ``0-0`` and ``0:0``, or ``0p0`` and ``0?0`` for a possible link.
 
+Rows of corpora may have all four (:mod:`isoglot.formats.records`); files of links may not have ``0:0``
+(:func:`link_items`).
+
 ``0-0`` is Pharaoh's form. ``0p0`` is in gold files of lilt's alignment-scripts, which awesome-align reads too, and
 ``0?0`` in those of the CMU and JHU courses on machine translation.
 """

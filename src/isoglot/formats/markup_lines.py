@@ -60,7 +60,8 @@ def read_tags(line: str) -> tuple[str, Tags]:
     tags: list[Tag] = []
     length = 0  # of the text so far
     codes: list[_Token] = []  # the code that is open, and those inside it
-    # The empty token in front stands for characters at the beginning that html.parser may have skipped: `<b class="x`.
+    # In a line that begins with half a tag, `<b class="x`, html.parser may skip these characters. The empty token in
+    # front covers them like text, so that `_is_unfinished` finds the half tag.
     for token, following in pairwise([_Token(0), *_Tokenizer(line).tokens, _Token(len(line))]):
         source = line[token.start : following.start]
         if _is_unfinished(token, source):

@@ -212,7 +212,8 @@ def _with_sides(unit: TmxUnit, languages: Sequence[str]) -> TmxUnit:
     sources, targets = _numbers_of(unit, source_language), _numbers_of(unit, target_language)
     if source_language == target_language:
         sources, targets = sources[:1], targets[1:]  # 1
-    # 2. The longer tag is the closer name; of two languages that have nothing in common, nothing is removed.
+    # 2. A translation on both sides stays on the side of the variant, whose tag is the longer one: `pt-BR` beside `pt`.
+    # Languages that are not variants of each other (`en`, `de`) have no translation on both sides.
     elif len(source_language) > len(target_language):
         targets = tuple(number for number in targets if number not in sources)
     else:

@@ -7,6 +7,9 @@ again. A pair of another format becomes a unit of its own.
     (en, de-DE) of unit 1 ─┐
     (en, de-AT) of unit 1 ─┴─ _same_unit ──> <tu> en de-DE de-AT fr </tu>   fr is in no pair, but in unit 1
     (en, de) of a TSV file ── _new_unit ───> <tu> en de </tu>
+
+Dates that were read are written again. isoglot adds none of its own (``creationdate`` of units or of the header), so
+that equal pairs make equal files.
 """
 
 import json
@@ -45,11 +48,13 @@ _NEW_HEADER = {
 }
 _OWN = "x-isoglot-"
 """Beginning of the types of our properties, by which they differ from those of the file; TMX asks for ``x-``."""
-_ATTRIBUTES = frozenset(
+_ATTRIBUTES_OF_TRANSLATION = frozenset(
     ["changedate", "changeid", "creationdate", "creationid", "creationtool", "creationtoolversion", "datatype",
-     "lastusagedate", "o-encoding", "o-tmf", "segtype", "srclang", "usagecount", "xml:space"]
+     "lastusagedate", "o-encoding", "o-tmf", "usagecount", "xml:space"]
 )  # fmt: skip
-"""Attributes of TMX's units and translations, beside their ids and languages."""
+"""Attributes that ``<tuv>`` may have in TMX 1.4, beside its language."""
+_ATTRIBUTES_OF_UNIT = _ATTRIBUTES_OF_TRANSLATION | {"segtype", "srclang"}
+"""Attributes that ``<tu>`` may have, beside its id."""
 _NO_LANGUAGE = "a TMX file names its languages; add [[languages=('en', 'de')]]"
 
 
@@ -119,8 +124,9 @@ class TmxWriter:
     def _begin(self, source_language: str, unit: TmxUnit | None = None) -> None:
         """Write everything before the first unit, unless that is done; warn of other headers.
 
-        ``unit``: The unit that is about to be written; its header is taken, if it is the first one. Without it the
-        header is ours, with this source language.
+        ``unit``: The unit that is about to be written. If it is the first one, the header of the memory that it was
+        read from is written. Without it (a unit of ours, or an empty file), a header of ours is written, with
+        ``source_language``.
         """
         if self._header is not None:
             if unit is not None:
@@ -173,9 +179,10 @@ def _same_unit(pairs: Sequence[_OpenPair]) -> str:
 
     1. A translation has the text and tags of the first of its pairs that has changed them.
     2. A unit with one pair has the pair's values as its properties, ``<prop type="x-isoglot-score">``. Where there are
-       several pairs, the target of each pair has them. A target with several sources is in several pairs, so the names
-       end in the place of the source among all translations of the unit: with ``de, en, en-GB`` (English to German),
-       ``de`` has ``x-isoglot-score-2`` of its pair with ``en``, and ``x-isoglot-score-3`` of that with ``en-GB``.
+       several pairs, the target of each pair has them. A target with several sources is in several pairs. Then each
+       name ends in the number of the source: 1 for the first ``<tuv>`` of the unit, whatever its language, 2 for the
+       second. In the unit ``de, en, en-GB`` (English to German), ``de`` has ``x-isoglot-score-2`` of its pair with
+       ``en``, and ``x-isoglot-score-3`` of its pair with ``en-GB``.
     3. A translation in one of the two languages is left out if none of the pairs that are written has it: a filter that
        drops German of Austria and keeps German of Germany writes the unit without German of Austria. Translations in
        other languages stay.
@@ -283,8 +290,10 @@ def _take_segment_attributes(rest: dict[str, Any], prefix: str) -> str:
 
 
 def _take_attributes_and_notes(rest: dict[str, Any], prefix: str) -> tuple[str, str]:
-    """Write attributes, and notes and properties, of the unit or of a side, and remove them from ``rest``.
+    """Take attributes, notes and properties of the unit or of a side out of ``rest``, and write them as XML.
 
+    Returns the attributes, ``' creationdate="20200101T000000Z"'``, and the notes and properties,
+    ``<note>formal</note><prop type="year">2011</prop>``. There are no defaults: a row without attributes gives ``""``.
     A column that has one of these names and something else in it (``notes`` that is no list of texts) stays in
     ``rest``.
 
@@ -293,8 +302,9 @@ def _take_attributes_and_notes(rest: dict[str, Any], prefix: str) -> tuple[str, 
     attributes = notes = ""
     given = rest.get(f"{prefix}attributes")
     if isinstance(given, dict):
-        # An attribute that TMX does not have would make the file invalid; it becomes a property.
-        known = {key: value for key, value in given.items() if key in _ATTRIBUTES and isinstance(value, str)}
+        # An attribute that TMX does not allow here would make the file invalid; it becomes a property.
+        allowed = _ATTRIBUTES_OF_TRANSLATION if prefix else _ATTRIBUTES_OF_UNIT
+        known = {key: value for key, value in given.items() if key in allowed and isinstance(value, str)}
         attributes = xml_attributes(known)
         rest[f"{prefix}attributes"] = {key: value for key, value in given.items() if key not in known}
         if not rest[f"{prefix}attributes"]:

@@ -9,7 +9,9 @@ loss needs; the loss, a class of ``isoglot.losses`` that the objective inherits 
 word links come from: the corpus, or the encoder itself. ``teacher.py`` keeps the vectors of a frozen teacher.
 
 An objective does not know its weight. The recipe has it (``weight``), as a number or as a ``WeightSection``, with which
-it starts later and grows over the first steps (``isoglot.recipe.sections``). ``isoglot.training.model`` multiplies.
+it starts later and grows over the first steps (``isoglot.recipe.sections``). ``isoglot.training.model`` multiplies each
+loss by its weight; an objective whose weight is 0 at a step is not run at that step. So a new rule for the weight at a
+step goes into ``WeightSection``.
 
 - *view*: one way to make encoder inputs of an example (``isoglot.views``); ``pair`` and ``sentences`` are usual names.
 - *side*: a sentence of a ``sentence_pair`` view. ``source`` and ``target`` are the corpus's columns; ``query`` and

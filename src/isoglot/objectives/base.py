@@ -72,7 +72,11 @@ class Objective(OptionsModule, ABC):
         """
 
     def after_step(self, encoder: PreTrainedModel) -> None:
-        """Called once after each optimiser step (momentum updates, schedules), even if the objective's weight is 0."""
+        """Called once after each optimiser step (momentum updates, schedules), even if the objective's weight is 0.
+
+        An objective with the buffer ``step`` adds 1 to it here, itself or with its loss's ``advance``: ``step`` counts
+        all optimiser steps, also those at which the objective was not run.
+        """
 
     def aligner_options(self) -> Mapping[str, Any] | None:
         """Options of ``isoglot align`` that suit the trained encoder; ``None``: no recommendation.
@@ -95,9 +99,9 @@ def require_objective(kind: type, name: str) -> None:
 class LayerObjective(Objective):
     """An objective that reads one layer of a view with gradient.
 
-    Among several base classes it comes before the loss, ``class X(LayerObjective, WordContrast)``, because its
-    ``__post_init__`` takes the model and calls the loss's ``__post_init__``, which takes nothing. With plain
-    :class:`Objective` the order does not matter.
+    A class that inherits from it and from a loss names it first, ``class X(LayerObjective, WordContrast)``. Then Python
+    calls ``LayerObjective.__post_init__(model)``, which calls ``WordContrast.__post_init__()``: the method of the loss
+    has no parameter for the model. Plain :class:`Objective` has no such method of its own and may stand at any place.
 
     Args:
         model: encoder with its masked-LM head; it is looked at, not kept.
@@ -116,7 +120,8 @@ class LayerObjective(Objective):
 
     def __post_init__(self, model: PreTrainedModel) -> None:
         super().__post_init__()
-        # Both are the number in use. The option's type allows None, so code reads `top_layer`.
+        # Both are the same number from here on. `layer` is the option that is shown; its type allows None, so code that
+        # needs an int reads `top_layer`.
         self.layer = self.top_layer = chosen_layer(model, self.layer, share=self.usual_depth)
 
     def states(self, encodings: Encodings, side: str | None = None) -> Tensor:

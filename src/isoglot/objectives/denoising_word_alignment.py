@@ -43,10 +43,11 @@ class DenoisingWordAlignmentObjective(LinkObjective, DenoisingWordAlignment):
         super().__post_init__(model)
         # With corpus links no layer labels anything, so a layer that this encoder lacks is no error.
         layer = None if self.labels == "corpus" else self.label_layer
-        # Both are the number in use. The option's type still allows None, so code reads `_label_layer`.
+        # Both are the same number from here on. `label_layer` is the option that is shown; its type allows None, so
+        # code that needs an int reads `_label_layer`.
         self.label_layer = self._label_layer = chosen_layer(model, layer, share=10 / 12, name="label_layer")
         # Saved beside the pointer, for the aligner that reads the pointer.
-        self.register_buffer("pointer_layer", torch.tensor(self.layer))
+        self.register_buffer("pointer_layer", torch.tensor(self.top_layer))
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
         """Sum the cross-entropy over the questions to the pointer (the paper's queries), in both directions."""

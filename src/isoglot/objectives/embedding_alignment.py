@@ -25,6 +25,8 @@ from isoglot.objectives.base import Batch, Objective
 class EmbeddingAlignmentObjective(EmbeddingAlignment, Objective):
     """Minus the mean cosine of the embeddings of each dictionary pair: :class:`~isoglot.losses.EmbeddingAlignment`.
 
+    The options of the loss are options here too: its ``lexicon_seed`` also draws the ``share`` of the dictionary.
+
     Args:
         model: encoder with its masked-LM head.
         tokenizer: needed with ``lexicon``, to cut its entries into pieces.

@@ -19,7 +19,8 @@ Labels = Literal["self", "corpus", "corpus_then_self"]
 class LinkObjective(LayerObjective):
     """An objective whose links come from the corpus or from the encoder itself.
 
-    A subclass defines :meth:`own_links`, and registers the buffer ``step`` unless its loss does.
+    A subclass defines :meth:`own_links`. It needs the buffer ``step``, which :meth:`after_step` counts: the loss
+    ``DenoisingWordAlignment`` registers it; ``SelfTrainingObjective``, whose loss has none, registers its own.
 
     With ``labels: corpus_then_self`` and ``self_after_step: 10000`` the links of steps 0 to 9,999 are the corpus's,
     those from step 10,000 on the encoder's.
@@ -52,9 +53,10 @@ class LinkObjective(LayerObjective):
         """Let the encoder find its links now and keep them in the batch, so that they can be counted."""
         if not self.from_corpus():
             view = batch[self.view]
-            # The batch may still be on the CPU while `encodings` are of its copy on the GPU.
-            device = next(iter(view.values())).device
-            view[self._key_of_links] = self.own_links(encodings, encodings.batch).to(device)
+            # `batch` may still be on the CPU. `encodings.batch` is its copy on the GPU, where the links are found.
+            links = self.own_links(encodings, encodings.batch)
+            device_of_batch = next(iter(view.values())).device
+            view[self._key_of_links] = links.to(device_of_batch)
 
     def links_ahead(self, batch: Batch) -> Tensor | None:
         """The links that :meth:`look_ahead` kept in the batch; ``None`` where it was not called."""
@@ -67,7 +69,7 @@ class LinkObjective(LayerObjective):
 
     def after_step(self, encoder: PreTrainedModel) -> None:
         """Count the step, which decides when ``corpus_then_self`` changes."""
-        # The loss's `advance` is not called: in `DenoisingWordAlignment` it would count the same buffer a second time.
+        # This is all that `advance` of `DenoisingWordAlignment` does, and `SelfTraining` has nothing to advance.
         self.step += 1
 
     def from_corpus(self) -> bool:

@@ -68,7 +68,7 @@ class SelfTrainingObjective(LinkObjective, SelfTraining):
         """
         options = {
             "method": "softmax",
-            "layer": self.layer,
+            "layer": self.top_layer,
             "compare": self.compare,
             "temperature": self.temperature,
         }

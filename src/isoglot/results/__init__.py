@@ -1,6 +1,7 @@
 """Files between what measures and what reports: rows of results, cells of tables, counts of examples, confusions.
 
-Tasks, evaluation and analysis write the files; reports, studies and statistics read them. Open ``rows.py`` first.
+``isoglot evaluate`` (``evaluation/``), ``isoglot analyse`` (``analysis/``) and studies (``studies/tables.py``) make and
+write the results; reports read them. Open ``rows.py`` first.
 
 - ``rows.py``: ``results.jsonl``, one :class:`~isoglot.results.rows.Result` a line: one number that was measured; and
   ``cells.jsonl``, one :class:`~isoglot.results.rows.Cell` a line: a number with its place in a paper's table.

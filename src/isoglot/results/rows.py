@@ -38,7 +38,8 @@ class Result(Tabular, BaseModel):
     """One number that was measured.
 
     Rows that agree in ``run``, ``task``, ``language``, ``split``, ``metric``, ``seed``, ``options`` and ``changes``
-    measure the same thing. Of several such rows, a report shows the last one.
+    measure the same thing: of several such rows, a report shows the last one. ``isoglot evaluate`` also compares
+    ``checkpoint_hash`` before it reuses a row (``evaluation/journal.py``), so that other weights are measured.
 
     Args:
         run: Name or folder of the run that was measured.
@@ -84,8 +85,10 @@ class Result(Tabular, BaseModel):
     @field_validator("value")
     @classmethod
     def _is_possible(cls, value: float, info: ValidationInfo) -> float:
-        # Fields that were refused are not in `info.data`; the message then names them by their kind.
-        about = {"metric": "value", "task": "task", "language": "", "run": "run"} | info.data
+        # A field that was refused is not in `info.data`. In the message, a general word stands in for it: "value of pos
+        # de is 101 for tlm" where the metric was refused.
+        stand_ins = {"metric": "value", "task": "task", "language": "", "run": "run"}
+        about = stand_ins | info.data
         is_share = about["metric"].lower() in SHARES
         rounding = 1e-9
         is_out_of_range = is_share and not -rounding <= value <= 100 + rounding
@@ -162,8 +165,9 @@ def append(path: str | Path, results: Sequence[Result], *, only_new: bool = Fals
     rows begin on a line of their own. The half line stays, and :func:`read` reports its number, so that the user can
     delete it.
 
-    ``only_new``: Leave out each row that the file has already, with the same value in every field; here too, a half
-    line is an error.
+    ``only_new``: Leave out each row that the file has already, with the same value in every field. So a command that is
+    repeated adds nothing; if a newer isoglot fills in one more field, it adds its rows once more. Here too, a half line
+    is an error.
 
     Raises:
         DiskError: The disk is full; the file is unchanged.
