@@ -30,7 +30,8 @@ The words of this room:
   `lock.occupied` (trainings), `Record.make` (other folders) or `parts.kept_parts` (files that are made from blocks).
   Only the preparation of a corpus is written out, in `corpus/prepare.py`.
 - *record*: what a folder was made from, kept in its *manifest*. A later command compares it with what it would make.
-- *finished*: with a manifest. *Unfinished*: with `run.json` alone, because the run was killed. Temporary files are not called unfinished.
+- *finished*: with a manifest. *Unfinished*: with `run.json` alone, because the run was killed. Temporary files are not
+  called unfinished.
 - *list*: the files that isoglot wrote into a folder. Other files in the folder are *foreign*, and never deleted.
 - *whole*: written to the end. Until then a file or folder has a *temporary* name, which ends in `.partial`.
   (One whole folder has such a name, too: `.out.replaced.partial`.)
