@@ -91,6 +91,28 @@ def test_a_file_that_changed_after_it_was_imported_is_refused(modules: OwnModule
     assert hashes("held:A") != before
 
 
+def test_a_change_is_refused_too_where_another_folder_has_a_file_of_that_name(
+    modules: OwnModules, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("one", "two"):
+        monkeypatch.syspath_prepend(modules.folder / folder)
+        (modules.folder / folder).mkdir()
+        (modules.folder / folder / f"class_{folder}.py").write_text("import common\n\n\nclass A:\n    pass\n")
+        (modules.folder / folder / "common.py").write_text(f"# {folder}\n")
+    modules.names |= {"class_one", "class_two", "common"}
+    try:
+        classes = [importlib.import_module(name).A for name in ("class_one", "class_two")]
+        imported = Path(str(sys.modules["common"].__file__))
+        # The file of the same name that Python did not import comes last.
+        classes.sort(key=lambda kind: Path(code_files(kind)[0]).parent != imported.parent)
+        code_hashes(*classes)
+        imported.write_text("# changed\n")
+        with refused(ConfigurationError, "common.py: ", "reload(common)"):
+            code_hashes(*classes)
+    finally:
+        modules.forget()
+
+
 SCRIPT = """
 import json
 from dataclasses import dataclass

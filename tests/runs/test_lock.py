@@ -95,6 +95,13 @@ def test_a_folder_is_made_and_goes_if_it_stays_empty(tmp_path: Path) -> None:
     assert (tmp_path / "old").is_dir() and [p.name for p in (tmp_path / "full").iterdir()] == ["a"]
 
 
+def test_an_output_called_run_is_named_itself(tmp_path: Path) -> None:
+    other = holder(tmp_path / "run", "locked")
+    with refused(ConfigurationError, "/run: ", "`out`"), locked(tmp_path / "run", wait=False):
+        pass
+    other.communicate("\n", timeout=30)
+
+
 def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
     other = holder(tmp_path / "run", "occupied")
     with (

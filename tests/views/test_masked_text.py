@@ -55,6 +55,15 @@ def test_sentence(family, ids, seed):
     assert all(t.dtype == torch.int64 for t in tensors.values())
 
 
+def test_a_view_may_spare_further_tokens():
+    class Sparing(MaskedText):
+        def may_be_selected(self, ids):
+            return super().may_be_selected(ids) & (ids != 11)
+
+    tensors = build(Sparing(TOKENIZER, probability=1.0), {"input_ids": [10, 11, 12]})
+    assert tensors["labels"].tolist() == [IGNORE_INDEX, 10, IGNORE_INDEX, 12, IGNORE_INDEX]
+
+
 def test_masked_text_is_a_view():
     assert isinstance(MaskedText(TOKENIZER), View)
     assert MaskedText(TOKENIZER).columns == ("input_ids",)

@@ -104,7 +104,7 @@ class RayPool(WorkPool):
         resources = ray.cluster_resources()
         self._cpus, self._gpus = int(resources.get("CPU", 1)), int(resources.get("GPU", 0))
         self._lost = ray.exceptions.RayError
-        # The first arguments of `_work`: run, setup and settings.
+        # The first arguments of `_work`: pool, setup and settings.
         self._first_arguments = uuid.uuid4().hex, self._setup, ray.put(self._settings)
         return ray
 
@@ -241,11 +241,11 @@ class _Resident:
 
 
 _ready: list[str] = []
-"""The one run that this worker process was set up for; a worker process may serve another run later."""
+"""The one pool that this worker process was set up for; a worker process may serve another pool later."""
 
 
 def _work(
-    run: str,
+    pool: str,
     setup: Callable[[Any], None],
     settings: object,
     function: Callable[..., Any],
@@ -256,9 +256,9 @@ def _work(
     An error is returned and not raised, because Ray would wrap it and its message.
     """
     try:
-        if _ready != [run]:
+        if _ready != [pool]:
             setup(settings)
-            _ready[:] = [run]
+            _ready[:] = [pool]
         return function(*arguments), None
     except Exception as error:  # noqa: BLE001 (handed over to whoever reads the result)
         return None, error

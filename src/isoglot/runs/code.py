@@ -40,9 +40,11 @@ def code_hashes(*objects: Any) -> dict[str, str]:
     files, texts = dict[Path, str](), dict[str, bytes]()
     for item in objects:
         _collect(item, files, texts)
-    hashes = {name: digest_of([file], size=8) for file, name in files.items()}
+    content = {file: digest_of([file], size=8) for file in files}
     for file, name in files.items():
-        _require_as_imported(file, name, hashes[name])
+        _require_as_imported(file, name, content[file])
+    # Where two folders have a file of one name, the hash of the last one is returned.
+    hashes = {name: content[file] for file, name in files.items()}
     return hashes | {name: blake2b(text, digest_size=8).hexdigest() for name, text in texts.items()}
 
 

@@ -31,7 +31,7 @@ from isoglot.runs.disk import disk_problem, full_disk_named
 
 _SUFFIX = ".partial"
 _STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
-_ANOTHER_MACHINE = 7 * 24 * 3600.0
+_ABANDONED_AFTER = 7 * 24 * 3600.0
 """Seconds after which an unchanged temporary file of another machine counts as left behind."""
 
 
@@ -163,7 +163,8 @@ def beside(target: Path, path: str | Path) -> Iterator[Path]:
 
     Errors name ``path``, the output that the user asked for.
     """
-    temporary = _temporary(target)
+    _remove_left_behind(target)
+    temporary = hidden(target, f".{os.getpid()}-{secrets.token_hex(8)}-{socket.gethostname()}{_SUFFIX}")
     try:
         with full_disk_named(path):
             yield temporary
@@ -336,24 +337,26 @@ def is_stream(path: Path) -> bool:
 
 
 def is_temporary(path: Path) -> bool:
-    """Whether a path is the temporary name under which isoglot writes a file or folder until it is whole."""
+    """Whether a path has a temporary name, as a file or folder has until it is whole.
+
+    It may still be needed: `.out.replaced.partial` is a whole folder, maybe the only copy (`isoglot.runs.listed`).
+    """
     return path.name.startswith(".") and path.name.endswith(_SUFFIX)
 
 
-def _temporary(target: Path) -> Path:
-    """Return an unused temporary path beside the target, and remove those that killed writers left.
+def _remove_left_behind(target: Path) -> None:
+    """Delete the temporary files and folders that killed writers of a target left beside it.
 
-    The name of `out.txt` is `.out.txt.4711-9f3c…-myhost.partial`: process, random digits, machine.
+    The name for `out.txt` is `.out.txt.4711-9f3c…-myhost.partial`: process, random digits, machine.
     """
-    # A temporary file may have a lock of its own: `..out.txt.4711-9f3c…-myhost.partial.lock`.
     names = "|".join(map(re.escape, (target.name, _short(target.name))))
+    # The last group is for the lock of a temporary file, `..out.txt.4711-9f3c…-myhost.partial.lock`, and the like.
     pattern = re.compile(rf"\.+(?:{names})\.(\d+)-[0-9a-f]+-(.+?){re.escape(_SUFFIX)}(\..+)?")
     with contextlib.suppress(PermissionError):  # a folder that may be written to and not be listed
         for path in list(target.parent.iterdir()):
             match = pattern.fullmatch(path.name)
             if match is not None and _left_behind(path, int(match[1]), match[2]):
                 _drop(path)
-    return hidden(target, f".{os.getpid()}-{secrets.token_hex(8)}-{socket.gethostname()}{_SUFFIX}")
 
 
 def hidden(target: Path, ending: str) -> Path:
@@ -394,4 +397,4 @@ def _left_behind(path: Path, process: int, machine: str) -> bool:
         latest = max(p.lstat().st_mtime for p in (path, *path.rglob("*")))
     except FileNotFoundError:  # its writer is at work
         return False
-    return time.time() - latest > _ANOTHER_MACHINE
+    return time.time() - latest > _ABANDONED_AFTER

@@ -327,5 +327,9 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _replaced(target: Path) -> Path:
-    """Return the name of a folder while its successor takes its place; other writers do not clean it up."""
+    """Return the name of a folder while its successor takes its place.
+
+    The folder may be the only copy. So its name has no process and no machine, by which `files.py` knows what a killed
+    process left and the next writer deletes.
+    """
     return hidden(target, ".replaced.partial")

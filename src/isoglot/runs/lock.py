@@ -22,7 +22,9 @@ _PATIENCE = 1.0
 
 
 @contextmanager
-def locked(path: str | Path, *, wait: bool = True, bound_to_thread: bool = True) -> Iterator[None]:
+def locked(
+    path: str | Path, *, wait: bool = True, bound_to_thread: bool = True, called: Path | None = None
+) -> Iterator[None]:
     """Let only one process at a time into the block for a path. The same thread may enter again.
 
     1. The lock is a hidden file beside the path, `.out.lock` for `out`, which is deleted at the end of the block.
@@ -34,21 +36,22 @@ def locked(path: str | Path, *, wait: bool = True, bound_to_thread: bool = True)
         wait: Whether to wait for another process; otherwise the block is refused.
         bound_to_thread: False if another thread than the one that enters may leave the block; nobody may then enter
             again, not even the same thread.
+        called: Name of the path in messages, where it is not ``path``.
 
     Raises:
         ConfigurationError: Another process holds the lock, and ``wait`` is false.
     """
-    target = Path(path).resolve()
+    target, named = Path(path).resolve(), called or Path(path)
     make_folder(target.parent)
     file = hidden(target, ".lock")
     lock = FileLock(file, is_singleton=bound_to_thread, thread_local=bound_to_thread)
     try:
         # FileLock would wait for ever where the file cannot be made, so it is made here first.
         os.close(os.open(file, os.O_CREAT | os.O_RDONLY | os.O_NOFOLLOW, 0o666))
-        _acquire(lock, Path(path), wait=wait)
+        _acquire(lock, named, wait=wait)
     except FileNotFoundError as error:
         raise ConfigurationError(
-            f"{path} is not writable ({error.strerror}); choose a writable place"
+            f"{named} is not writable ({error.strerror}); choose a writable place"
         ) from error
     except OSError as error:
         if error.errno == errno.ELOOP:  # what O_NOFOLLOW makes of a link
@@ -73,8 +76,9 @@ def occupied(folder: str | Path) -> Iterator[None]:
     existed = path.exists()
     make_folder(path)
     try:
-        # The lock is the hidden file .run.lock inside the folder: a lock lies beside its path, here folder/run.
-        with locked(path / "run", wait=False):
+        # A lock is a hidden file beside its path. To lie inside the folder, as folder/.run.lock, it is the lock of
+        # folder/run, although there is no such file.
+        with locked(path / "run", wait=False, called=path):
             yield
     finally:
         if not existed:
@@ -83,14 +87,13 @@ def occupied(folder: str | Path) -> Iterator[None]:
 
 
 def _acquire(lock: FileLock, path: Path, *, wait: bool) -> None:
+    """Take a lock, or with ``wait`` say that another process has it and wait; messages name ``path``."""
     try:
         lock.acquire(timeout=_PATIENCE if wait else 0)
     except Timeout:
         if not wait:
-            # The lock of `occupied` is of folder/run; the message names the folder.
-            named = path.parent if path.name == "run" else path
             raise ConfigurationError(
-                f"{named}: another process is working here; wait until it has finished, or choose another [[out]]"
+                f"{path}: another process is working here; wait until it has finished, or choose another [[out]]"
             ) from None
         _LOGGER.warning("%s: waiting for another process that writes it", path)
         lock.acquire(poll_interval=0.2)

@@ -72,9 +72,7 @@ class _Block(NamedTuple):
 
 
 class Parts:
-    """Results of blocks, kept in a folder where a later run finds them.
-
-    Made by :func:`kept_parts`.
+    """Results of blocks, kept in a folder where a later run finds them; made by :func:`kept_parts`.
 
     Args:
         folder: Folder of the parts; None to keep nothing.
@@ -102,7 +100,7 @@ class Parts:
         return self._folder is not None
 
     def begin(self, *, resume: bool) -> None:
-        """Find the parts of an earlier run, and lock their folder.
+        """Find the parts of an earlier run, and lock their folder; `Record.begin` is called with the first new part.
 
         Raises:
             ConfigurationError: There are parts, and ``resume`` was not given, or they were made from something else.
@@ -239,7 +237,8 @@ class Parts:
         with full_disk_named(folder):
             folder.mkdir(exist_ok=True)
             self._lock(folder)
-            Record(folder, {}, what=self._what).begin(self._made_from())
+            made_from = self._made_from()
+            Record(folder, made_from, what=self._what).begin(made_from)
         self._has_record = True
 
     def _lock(self, folder: Path) -> None:

@@ -164,8 +164,9 @@ class Record:
 
         Args:
             write: Fills the folder that it is given, and returns more values for the manifest.
-            resumes: Whether ``write`` continues in an unfinished folder; otherwise it gets a temporary folder, which
-                is renamed when it is whole.
+            resumes: Whether ``write`` works in the folder itself and continues in an unfinished one. It also writes
+                `run.json` itself, as a training does. Otherwise ``write`` gets a temporary folder, which is renamed
+                when it is whole.
             cached: Whether the folder only saves time: it is made again if its files were changed.
         """
         # The lock is needed for looking too: it also removes the lock file that a killed process left.

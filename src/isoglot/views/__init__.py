@@ -13,10 +13,15 @@ Read ``base.py`` first, which defines a view, then ``masked_text.py`` (MLM), the
 - *piece*: a token of the text; *special token*: one that the tokenizer adds, such as [CLS]. A *token* is either.
 - *side*: ``source`` or ``target`` of a sentence pair; the *query* and the *key*, or the *first* and the *second*
   sentence, are the same two in the order of this example, which the *coin* decides.
-- *candidate*: a token that may be selected: neither a special token nor padding.
+- *candidate*: a token that may be selected: neither padding nor special, unless a view overrides
+  ``MaskingOptions.may_be_selected``.
 - *selected*: chosen to be predicted; it is then masked, replaced by a random token, or kept.
-- *packed*: a block of several documents, or of many sentence pairs, that holds its special tokens already.
-- *batch key*: a name in the dictionary that a view returns, such as ``input_ids``; a lone *key* is the sentence.
+- *text*: a row of a monolingual corpus, which may be a sentence or longer. An example of a *text stream* is one text,
+  or a packed block; an example of a *bitext stream* is a sentence pair.
+- *packed*: a block of several texts, or of many sentence pairs, that holds its special tokens already. (The texts of a
+  block are numbered by its column ``document_ids``.)
+- *batch key*: a name in the dictionary that a view returns, such as ``input_ids``; a lone *key* is the sentence. In
+  the name ``source_key_ids`` alone, *key* means a hash, that of the pivot sentence's pieces.
 """
 
 from typing import Any

@@ -24,8 +24,9 @@ class View(Protocol):
     view with two inputs prefixes the batch keys of each with its side: ``query_input_ids`` and ``key_input_ids``.
 
     **Constructor**. Its signature is the schema of the view's section in a recipe: name, default and type of each
-    option, with choices (``Literal``) and bounds (``Annotated``). The tokenizer is the first argument. Filled in by
-    name, where the constructor has them:
+    option, with choices (``Literal``) and bounds (``Annotated``). The tokenizer is the first argument; the options of a
+    dataclass come after ``_: KW_ONLY``, which a subclass of another view has to repeat. Filled in by name, where the
+    constructor has them:
 
     * ``max_length``: unless the recipe gives it, the number of tokens that the encoder has positions for.
     * A parameter annotated :class:`datasets.Dataset`: the corpus of the stream that the recipe names.

@@ -150,10 +150,12 @@ class CodeSwitchedText(TextOptions):
             changed[named] = self._lexicon_language_ids[languages[named]]
         unnamed = replaced & (languages < 0)
         if unnamed.any():  # 2
-            both = sorted(set(mapping.values()))
-            if len(both) != 2:
+            ids = sorted(set(mapping.values()))
+            if len(ids) != 2:
                 raise ConfigurationError(
                     f"language_ids: a lexicon that does not name its languages needs exactly two, got {dict(mapping)}"
                 )
-            changed[unnamed] = sum(both) - changed[unnamed]
+            # The sum of both ids without the one is the other one.
+            first, second = ids
+            changed[unnamed] = first + second - changed[unnamed]
         return changed

@@ -14,9 +14,9 @@ from isoglot.corpus.encode.templates import IntArray, Template, as_array
 from isoglot.corpus.pack.packing import language_id
 from isoglot.views.masking import MaskedTokens, MaskingOptions, mask_tokens
 
-_DOCUMENT_STRIDE = 1 << 20
-"""More than a document has words. Words of packed documents count from 0 in each; with this times the number of the
-document added, they are different numbers."""
+_TEXT_STRIDE = 1 << 20
+"""More than a text has words. Words of packed texts count from 0 in each; with this times the number of the text added,
+they are different numbers."""
 
 
 @dataclass
@@ -35,10 +35,10 @@ def masked_tensors(
 ) -> tuple[dict[str, IntArray], MaskedTokens]:
     """Mask an instance: the arrays of its batch keys, and which tokens were selected.
 
-    Candidates are all tokens but special ones and padding. So a token that a view must not mask has to be special.
+    Candidates are the tokens that ``masking.may_be_selected`` allows, without padding.
     """
     present = np.ones(instance.ids.size, dtype=np.int64) if instance.attention is None else instance.attention
-    candidates = ~masking.is_special(instance.ids) & (present > 0)
+    candidates = masking.may_be_selected(instance.ids) & (present > 0)
     masked = mask_tokens(instance.ids, candidates, masking, generator=generator, word_ids=instance.word_ids)
     arrays = {
         "input_ids": masked.input_ids,
@@ -66,7 +66,7 @@ def packed_instance(
     id_of_language: Mapping[str, int] | None,
     max_length: int,
 ) -> Instance:
-    """A packed block as an instance: several documents, or XLM's two halves with padding inside.
+    """A packed block as an instance: several texts, or XLM's two halves with padding inside.
 
     ``id_of_language``: the option ``language_ids`` of a view. The id of the example's ``language`` is written over the
     whole block, unless the stream has a column ``language_ids``.
@@ -84,13 +84,13 @@ def packed_instance(
             f"packed block: input_ids has {ids.size} tokens, but {', '.join(wrong)}; encode the stream again"
         )
 
-    documents = columns.get("document_ids")  # counted from 1, 0 for padding
+    text_ids = columns.get("document_ids")  # counted from 1, 0 for padding
     attention = columns.pop("attention_mask", None)
     if attention is None:
-        attention = np.ones(ids.size, dtype=np.int64) if documents is None else as_array(documents > 0)
+        attention = np.ones(ids.size, dtype=np.int64) if text_ids is None else as_array(text_ids > 0)
     words = columns.pop("word_ids", None)
-    if words is not None and documents is not None:
-        words = np.where(words >= 0, words + documents * _DOCUMENT_STRIDE, words)
+    if words is not None and text_ids is not None:
+        words = np.where(words >= 0, words + text_ids * _TEXT_STRIDE, words)
 
     # The other columns become batch keys.
     if "position_ids" in columns:

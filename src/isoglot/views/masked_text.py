@@ -23,6 +23,7 @@ from isoglot.views.instance import (
 from isoglot.views.masking import MaskingOptions
 
 
+# kw_only: as in `MaskingOptions`.
 @dataclass(kw_only=True, eq=False)
 class TextOptions(MaskingOptions):
     """The options that every masked view of one text takes.
@@ -44,6 +45,7 @@ class TextOptions(MaskingOptions):
         super().settle(tokenizer)
         self._template = single_template(tokenizer)
         self._limit = length_limit(tokenizer, self.max_length, self._template)
+        # The number that `View` asks for.
         self.special_tokens = self._template.size
 
     @property

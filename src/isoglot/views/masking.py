@@ -17,6 +17,7 @@ from isoglot.views.base import IGNORE_INDEX
 BoolArray = NDArray[np.bool_]
 
 
+# kw_only: a view inherits these options with their defaults, and its tokenizer, which has none, follows them.
 @dataclass(kw_only=True, eq=False)
 class MaskingOptions:
     """The masking options that every masked view takes.
@@ -47,7 +48,8 @@ class MaskingOptions:
     def settle(self, tokenizer: PreTrainedTokenizerBase) -> None:
         """Check the options, and keep the mask token, the special tokens and the pool of random ids of a tokenizer.
 
-        The views call it from ``__post_init__``, because they receive the tokenizer there and do not keep it.
+        The first thing that each view calls in its ``__post_init__``: the tokenizer is there only then. A subclass that
+        needs more of the tokenizer extends this method; ``TextOptions`` does.
         """
         require_options(self)
         if tokenizer.mask_token_id is None:
@@ -55,7 +57,7 @@ class MaskingOptions:
                 "the tokenizer has no mask token; give the tokenizer of a masked-language model"
             )
         self._mask_token_id = int(tokenizer.mask_token_id)
-        self._specials = special_table(tokenizer)
+        self._is_special_id = special_table(tokenizer)
         if self.random_pool == "all":
             self._pool = np.arange(len(tokenizer), dtype=np.int64)
             return
@@ -66,8 +68,12 @@ class MaskingOptions:
             raise ConfigurationError(Problem(text, ("random_pool",)))
 
     def is_special(self, ids: IntArray) -> BoolArray:
-        """Whether each id is a special token; an id of a copied vocabulary is none."""
-        return self._specials.take(ids, mode="clip")
+        """Whether each id is a special token. The ids of a copied vocabulary never are."""
+        return self._is_special_id.take(ids, mode="clip")
+
+    def may_be_selected(self, ids: IntArray) -> BoolArray:
+        """Whether each token may be selected, if it is not padding. A view that spares further tokens overrides it."""
+        return ~self.is_special(ids)
 
     def check_options(self) -> None:
         """Require shares that add up to at most 1, and a range of ids that is not empty."""
@@ -94,11 +100,13 @@ class MaskedTokens(NamedTuple):
 def special_table(tokenizer: PreTrainedTokenizerBase) -> BoolArray:
     """A boolean table by id: whether a token is special, to be read with ``take(ids, mode="clip")``.
 
-    The unknown token is not special: it stands for a word of the text. Larger ids (of a copied vocabulary) are not
-    special either: with ``clip`` they read the last entry, which is false.
+    The unknown token is not special: it stands for a word of the text. Ids beyond the table (of a copied vocabulary)
+    are not special either: with ``clip`` they read the last entry, which is false.
     """
     special = sorted(set(tokenizer.all_special_ids) - {tokenizer.unk_token_id})
-    table = np.zeros(max(special, default=0) + 2, dtype=bool)  # one more than the largest special id needs
+    largest = max(special, default=0)
+    size = largest + 1  # ids 0 ... largest
+    table = np.zeros(size + 1, dtype=bool)  # and the last entry, for all ids above
     table[special] = True
     return table
 

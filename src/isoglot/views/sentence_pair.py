@@ -41,9 +41,9 @@ class SentencePairView:
     tokens, padding and pieces of no word); ``language_ids`` if asked for.
 
     **Batch keys** of the pair: ``query_is_source_mask`` (1: the source is the query), ``query_is_pivot_mask`` and
-    ``source_key_ids`` (:func:`~isoglot.corpus.encode.pieces.piece_key` of the pivot side, to mask duplicates in a key
-    queue and to find a teacher's vector), each of **Shape** (1,); with links ``link_ids``, **Shape** (links, 2): query
-    and key position.
+    ``source_key_ids`` (in spite of the name, a hash of the pivot side's pieces, which may be the target's:
+    :func:`~isoglot.corpus.encode.pieces.piece_key`; to mask duplicates in a key queue and to find a teacher's vector),
+    each of **Shape** (1,); with links ``link_ids``, **Shape** (links, 2): query and key position.
 
     Source: Pan et al. 2021 (PPA), §2.1; Cao et al. 2020, §2.2 for the words.
     """
@@ -82,7 +82,8 @@ class SentencePairView:
                 arrays[prefix + name] = values
         arrays["query_is_source_mask"] = as_array([not swapped])
         arrays["query_is_pivot_mask"] = as_array([query == self.pivot])
-        arrays["source_key_ids"] = as_array([piece_key(example[f"{self.pivot}_ids"])])
+        pivot_hash = piece_key(example[f"{self.pivot}_ids"])
+        arrays["source_key_ids"] = as_array([pivot_hash])
 
         if example.get("links") is not None:
             links = as_array(example["links"]).reshape(-1, 2)  # pieces of the source and the target, from 0

@@ -37,7 +37,7 @@ def test_an_entry_does_not_confirm_itself(length):
                 entries.append((e, f, own[-1][i, j] / 65535))
     for state in training.states:
         state.contributed_null[:] = random.random(len(state.contributed_null))
-    training.update(links, [JumpCounts(*map(np.zeros_like, jumps[:2])) for jumps in training.jumps])
+    training.update(links, [JumpCounts.zeros(jumps) for jumps in training.jumps])
 
     slots = np.zeros(sum(map(np.size, own)), np.int64)
     text_passes._slots(source.flat, target.flat, training.table.flat, slots)

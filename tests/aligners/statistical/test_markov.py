@@ -29,10 +29,10 @@ def enumerate_paths(emission, null, jumps):
         for j, (i, is_null) in enumerate(path):
             if is_null:
                 before = start[i] if j == 0 else float(path[j - 1][0] == i)
-                weight *= before * jumps.null * null[j]
+                weight *= before * jumps.null_probability * null[j]
             else:
                 before = start[i] if j == 0 else transition[path[j - 1][0], i]
-                weight *= before * (1 - jumps.null) * emission[j, i]
+                weight *= before * (1 - jumps.null_probability) * emission[j, i]
         total += weight
         for j, (i, is_null) in enumerate(path):
             if is_null:

@@ -12,6 +12,8 @@ models' formulas. The compiled loops are in ``diagonal.py``, ``positions.py`` (f
 - *conditioning word*, *generated word*: a direction explains each generated word by one word of the other side, or by
   *null*. The *forward* direction generates target words, the *reverse* direction source words. (*forward–backward* is
   the algorithm, which runs in both.)
+- *null probability*, p0: the prior that a generated word has no counterpart, one number. An array ``null`` has
+  p(word | null) of each generated word, ``null_counts`` its expected null links.
 - *slot*: the place of a pair of words in the table, and in all arrays with one value per pair.
 - *entry*: a source and a target word of one sentence pair. Many entries share a slot.
 - *part*: the sentences that one thread works on (in ``merging.py``: the text that one model learned from). *batch*:

@@ -37,7 +37,8 @@ class Counts(NamedTuple):
 
     @classmethod
     def nothing(cls) -> Counts:
-        """Return the counts of an empty text."""
+        """Return the counts of an empty text, to which those of either method can be added."""
+        # No word has a count, so the number of rows does not matter; the single 0 is added to a `rest` of any length.
         return cls(np.zeros(0), np.zeros((1, 0)), np.zeros(1))
 
 

@@ -44,18 +44,22 @@ JUMP_ALPHA = 0.5
 
 
 class Jumps(NamedTuple):
-    """Weights of jumps, not normalised, shared by sentences of all lengths."""
+    """Parameters of p(a_j = i | a_{j−1} = i′), for sentences of all lengths; ``markov.py`` has the formula.
+
+    The weights are not normalised.
+    """
 
     # weight of a jump by −limit…limit words; longer ones count as the longest. Shape: (2 · limit + 1)
     by_width: Doubles
     first_link: Doubles  # weight of the first link at word 0…limit. Shape: (limit + 1)
-    null: float = NULL_PROBABILITY
+    null_probability: float  # p0, which stays as it was set
 
     @classmethod
     def initial(cls, limit: int) -> Jumps:
         """Return weights to begin with: highest for a jump to the next word, and lower by a factor √e per word away."""
         away = np.abs(np.arange(-limit, limit + 1) - 1)
-        return cls(np.exp(-away / 2) + 1e-3, np.exp(-np.arange(limit + 1) / 2) + 1e-3)
+        by_width, first_link = np.exp(-away / 2) + 1e-3, np.exp(-np.arange(limit + 1) / 2) + 1e-3
+        return cls(by_width, first_link, NULL_PROBABILITY)
 
 
 def prefix(word: str, length: int) -> str:
@@ -118,7 +122,9 @@ class PrefixPairs:
         del packed, distinct
         table = PairTable.of_pairs(first, second, len(condition))
         slots = table.slots(condition_class, generated_class)
-        return cls(condition, generated, table, slots.astype(np.min_scalar_type(-len(table.key))))
+        # The smallest signed type that holds all slots, to save memory.
+        smallest_type = np.min_scalar_type(-len(table.key))
+        return cls(condition, generated, table, slots.astype(smallest_type))
 
     def links(self, counts: Doubles) -> Doubles:
         """Sum the expected links of pairs of words over each slot, that is, over each pair of classes."""
@@ -143,8 +149,8 @@ class HmmDirection:
     counts: Doubles  # expected links of each slot of the table. Shape: (slots)
     null_counts: Doubles  # expected null links of each generated word. Shape: (generated vocabulary)
     frequency: Doubles  # occurrences of each generated word. Shape: (generated vocabulary)
-    jumps: Jumps  # jump weights
-    options: HmmOptions  # priors
+    jumps: Jumps  # jump weights and p0
+    options: HmmOptions  # priors, and the length of prefixes
 
     def probabilities(self, condition: Words, generated: Words) -> Doubles:
         """Compute p(generated | condition) of pairs of known words."""
@@ -167,7 +173,7 @@ class HmmDirection:
             base = (counts.class_links + counts.alpha) / (counts.class_totals[pairs[0]] + counts.class_smooth)
             translation += counts.prefix_weight[pairs[1]] * base
         translation /= counts.totals[pairs[0]] + counts.smooth
-        return translation, (counts.null + counts.alpha) / counts.null_total
+        return translation, (counts.null_counts + counts.alpha) / counts.null_total
 
     def counts_of_text(self, text_words: Vocabularies, pairs: tuple[Words, Words]) -> WordCounts:
         """Look up the counts of the pairs and words of a text. Arguments as in :meth:`probabilities_of_text`.
@@ -189,7 +195,7 @@ class HmmDirection:
             class_links=class_links,
             class_totals=class_totals,
             prefix_weight=prefix_weight,
-            null=at_index(self.null_counts, generated),
+            null_counts=at_index(self.null_counts, generated),
             alpha=alpha,
             smooth=alpha * size + self.options.strength,
             class_smooth=class_smooth,
@@ -264,7 +270,7 @@ class HmmDirection:
         table = PairTable.of_pairs(*pairs, len(words[0]))
         counts = np.zeros(len(table.key))
         counts[table.slots(*pairs)] = arrays["counts"]
-        jumps = Jumps(arrays["jump_width"], arrays["jump_start"])
+        jumps = Jumps(arrays["jump_width"], arrays["jump_start"], NULL_PROBABILITY)
         return cls(words, table, counts, arrays["null_counts"], arrays["frequency"], jumps, options)
 
     def additive(self, condition: Words, generated: Words) -> Counts:

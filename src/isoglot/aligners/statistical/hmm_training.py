@@ -22,7 +22,13 @@ from isoglot.aligners.statistical import ibm2
 from isoglot.aligners.statistical.bitext import BitextSide, Ints, Vocabularies
 from isoglot.aligners.statistical.counts import LinkSums, SlotClasses, at_index, sums
 from isoglot.aligners.statistical.decoding import WORKERS, Decoded, parts
-from isoglot.aligners.statistical.hmm import JUMP_ALPHA, HmmDirection, Jumps, PrefixClasses
+from isoglot.aligners.statistical.hmm import (
+    JUMP_ALPHA,
+    NULL_PROBABILITY,
+    HmmDirection,
+    Jumps,
+    PrefixClasses,
+)
 from isoglot.aligners.statistical.markov import BothDirections, JumpCounts
 from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions
 from isoglot.aligners.statistical.pair_table import PairTable
@@ -39,7 +45,8 @@ from isoglot.aligners.statistical.text_passes import (
 Doubles = npt.NDArray[np.float64]
 Words = npt.NDArray[np.int32]
 _NONE: Doubles = np.zeros(0)
-_NOTHING = BothDirections(*[WordTables(_NONE, _NONE)] * 2)
+_NO_TABLES = WordTables(_NONE, _NONE)
+_NOTHING = BothDirections(_NO_TABLES, _NO_TABLES)
 _WARM_UP = 4
 """Updates of fast_align's model before those of the HMM."""
 _LONGEST_JUMP = 60
@@ -54,9 +61,13 @@ def estimate(
 ) -> tuple[HmmDirection, HmmDirection]:
     """Train both directions together, from fast_align's model or from ``start``.
 
-    ``start`` has counted this text too: it is a merged model, and the text is one of its parts. What the text
-    contributed to its counts was not kept. So the text is first linked by ``start``, and these links are taken for its
-    contribution.
+    ``start`` must have counted this text too, as a merged model has that learned from it as one of its parts. What the
+    text contributed to the counts of ``start`` was not kept. So the text is first linked by ``start``, and these links
+    are taken for its contribution.
+
+    ``start`` may have other options. The first two E-steps, which find the contribution and then read the counts of
+    ``start``, use the priors, prefixes and jumps (with p0) of ``start``. All later E-steps read what was learned with
+    ``options``.
     """
     return _trained(source, target, options, start).finish()
 
@@ -125,7 +136,7 @@ class _DirectionState:
         """
         alpha, size = self.options.alpha, len(self.generated.words)
         self.null_counts = sums(self.generated.ids, self.contributed_null, size)
-        self.jumps = Jumps(jumped.moved + JUMP_ALPHA, jumped.started + JUMP_ALPHA)
+        self.jumps = Jumps(jumped.moved + JUMP_ALPHA, jumped.started + JUMP_ALPHA, NULL_PROBABILITY)
         class_totals, class_smooth = _NONE, 0.0
         if self.prefix_classes is not None:
             condition, generated = self.prefix_classes
@@ -137,7 +148,7 @@ class _DirectionState:
             class_links=class_links,
             class_totals=class_totals,
             prefix_weight=self.prefix_weight,
-            null=self.null_counts,
+            null_counts=self.null_counts,
             alpha=alpha,
             smooth=alpha * size + self.options.strength,
             class_smooth=class_smooth,
@@ -249,7 +260,7 @@ class _Training:
 
         def expect(part: tuple[int, int]) -> BothDirections:
             """Run the E-step over a part of the text; returns its expected jumps."""
-            jumped = BothDirections(*(JumpCounts(*map(np.zeros_like, jumps[:2])) for jumps in self.jumps))
+            jumped = BothDirections(*(JumpCounts.zeros(jumps) for jumps in self.jumps))
             expected = LinkCounts(self.links, jumped, adding)
             visit(sides, part, self.table.flat, self.learned, self.jumps, contributions, expected)
             return jumped

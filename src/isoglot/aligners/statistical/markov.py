@@ -18,7 +18,7 @@ Source: Vogel, Ney & Tillmann 1996 (*HMM-based word alignment in statistical tra
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,11 @@ class JumpCounts(NamedTuple):
 
     moved: npt.NDArray[np.float64]
     started: npt.NDArray[np.float64]
+
+    @classmethod
+    def zeros(cls, jumps: Any) -> Self:
+        """Return counts of 0, as many as there are weights in ``jumps`` (`hmm.Jumps`)."""
+        return cls(moved=np.zeros_like(jumps.by_width), started=np.zeros_like(jumps.first_link))
 
 
 @helper
@@ -80,7 +85,7 @@ def forward_backward(condition, generated, emissions, silents, jumps, expected, 
     **Shape**: of ``emissions`` each pair's (generated, condition), one pair after the other; of ``silents`` all
     generated words; of ``log_likelihood`` the pairs.
     """
-    start, p0, limit = jumps.first_link, jumps.null, len(jumps.by_width) // 2
+    start, p0, limit = jumps.first_link, jumps.null_probability, len(jumps.by_width) // 2
     before = 0
     for s in range(len(condition.offsets) - 1):
         n = condition.offsets[s + 1] - condition.offsets[s]

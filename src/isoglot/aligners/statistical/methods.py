@@ -17,7 +17,7 @@ import numpy.typing as npt
 from safetensors.numpy import save_file
 
 from isoglot.aligners.alignment import column
-from isoglot.aligners.statistical import diagonal, ibm2, text_passes
+from isoglot.aligners.statistical import diagonal, hmm_training, ibm2, text_passes
 from isoglot.aligners.statistical.bitext import BitextSide, FlatSide, Vocabularies, Vocabulary, locate_words
 from isoglot.aligners.statistical.counts import CountSum
 from isoglot.aligners.statistical.decoding import (
@@ -31,7 +31,6 @@ from isoglot.aligners.statistical.decoding import (
     require_possible,
 )
 from isoglot.aligners.statistical.hmm import HmmDirection
-from isoglot.aligners.statistical.hmm_training import estimate, estimate_and_decode
 from isoglot.aligners.statistical.markov import BothDirections
 from isoglot.aligners.statistical.options import DiagonalOptions, HmmOptions, Symmetrisation
 from isoglot.aligners.statistical.pair_table import PairTable
@@ -46,7 +45,12 @@ FORMAT = 3
 
 
 class TranslationModel(ABC):
-    """A trained model: both vocabularies, and both directions' translation tables and more, as the method needs it."""
+    """A trained model: both vocabularies, and both directions' translation tables and more, as the method needs it.
+
+    Both directions are of one class and get the same options, and a direction does not know which of the two it is. So
+    whatever differs between them, beside the order of the sides, belongs in the class of the model: in ``__init__`` for
+    every model that was learned, merged or loaded, and in ``estimate_and_decode``, which makes no model.
+    """
 
     options: ClassVar[type[Options]]
     symmetrisation: ClassVar[Symmetrisation]  # the default, with which links are most accurate
@@ -289,20 +293,21 @@ class HmmModel(TranslationModel):
     ) -> Self:
         """Learn both directions together."""
         start_directions = None if start is None else (start.forward, start.reverse)
-        return cls((source.words, target.words), *estimate(source, target, options, start_directions))
+        forward, reverse = hmm_training.estimate(source, target, options, start_directions)
+        return cls((source.words, target.words), forward, reverse)
 
     @classmethod
     def estimate_and_decode(
         cls, source: BitextSide, target: BitextSide, options: HmmOptions, threshold: float | None
     ) -> Decoded:
         """Learn and decode, by the counts of the last update, without making a model of them."""
-        return estimate_and_decode(source, target, options, threshold)
+        return hmm_training.estimate_and_decode(source, target, options, threshold)
 
     def decode(
         self, source: BitextSide, target: BitextSide, options: HmmOptions, threshold: float | None
     ) -> Decoded:
         """Decode both directions by forward–backward, in one pass over the text."""
-        del options
+        del options  # each direction keeps its own
         table = PairTable.of(source, target)
         source_word, target_word, slots = table.pairs()
         tables = []

@@ -1,4 +1,9 @@
-"""Options of the statistical models, and the ways in which two directions become one."""
+"""Options of the statistical models, and the ways in which two directions become one.
+
+The options of a method are set in Python, ``StatisticalAligner("hmm", prefix_length=3)``, and have no flags
+(``flags=None``). A model that was saved without a newer option loads with its default, so a new option does not need
+another ``methods.FORMAT``.
+"""
 
 from typing import Literal, NamedTuple, get_args
 

@@ -58,11 +58,11 @@ class WordCounts(NamedTuple):
     class_totals: Doubles  # of the prefix class of each conditioning word
     # β · p(f | prefix(f)) of each generated word, by which p(prefix(f) | prefix(e)) is weighted; empty without prefixes
     prefix_weight: Doubles
-    null: Doubles  # of null and each generated word
+    null_counts: Doubles  # c(null, f) of each generated word
     alpha: float = 0.0  # added to each count by the prior
     smooth: float = 0.0  # added to c(e) by the prior: α·V + β
     class_smooth: float = 0.0  # added to a class total: α times the number of generated classes
-    null_total: float = 0.0  # the sum of `null`, with α for each generated word
+    null_total: float = 0.0  # the sum of `null_counts`, with α for each generated word
 
 
 class Contributions(NamedTuple):
@@ -70,7 +70,7 @@ class Contributions(NamedTuple):
 
     entries: npt.NDArray[np.int64]  # number of each sentence's first entry
     links: npt.NDArray[np.uint16]  # of each entry, out of UNIT
-    null: BothDirections  # of each token: float32 arrays
+    null: BothDirections  # of null at each token: float32 arrays
 
 
 class LinkCounts(NamedTuple):
@@ -130,7 +130,7 @@ def _predict_null(generated, contributed, counts, silents):
     """Compute the predictive p(generated | null) of each token, without its own contribution."""
     for k in range(len(silents)):
         silents[k] = (
-            max(counts.null[generated.ids[k]] - contributed[k], 0.0) + counts.alpha
+            max(counts.null_counts[generated.ids[k]] - contributed[k], 0.0) + counts.alpha
         ) / counts.null_total
 
 
@@ -316,7 +316,7 @@ def decode(
         posteriors = _probabilities(batch, slots, learned, no_links, no_null)
         for k, (condition, generated, tokens) in enumerate(batch.directions):
             # forward_backward also counts jumps, which nobody reads here.
-            expected = JumpCounts(np.zeros(len(jumps[k].by_width)), np.zeros(len(jumps[k].first_link)))
+            expected = JumpCounts.zeros(jumps[k])
             # A view: what is written to it is written to `best`.
             log_likelihood = best[k].log_likelihood[batch.sentences]
             forward_backward(condition, generated, *posteriors[k], jumps[k], expected, log_likelihood)
