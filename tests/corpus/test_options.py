@@ -8,8 +8,8 @@ from isoglot.corpus.options import PrepareOptions
     ("options", "message"),
     [
         ({"min_pieces": 10}, "min_pieces\\]\\]: has an effect only with \\[\\[tokenizer"),
-        ({"kind": "text", "max_length_ratio": 2}, "compare two sides"),
-        ({"kind": "text", "duplicates": "source"}, "compare two sides"),
+        ({"kind": "text", "max_length_ratio": 2}, "need two sides"),
+        ({"kind": "text", "duplicates": "source"}, "need two sides"),
         ({"scripts": {"en": ["Latin"]}}, "scripts\\]\\]: has an effect only with \\[\\[min_script_share"),
         ({"limt": 5}, "Extra inputs"),
     ],

@@ -55,6 +55,11 @@ def test_values_that_nothing_can_use_are_mistakes(
     assert found == [] if told is None else any(str(p).startswith(f"{path}{told}") for p in found)
 
 
+def test_a_mistake_in_a_recipe_in_memory_has_no_line() -> None:
+    (problem,) = read_document({"name": "run", "train": {"learning_rate": float("nan")}}).problems
+    assert str(problem).startswith("recipe: train.learning_rate: got '.nan'")
+
+
 @given(st.text(st.sampled_from("ab:-[]{}&*!|>'\"#%@` \n\t0.$\\u"), max_size=60))
 def test_any_text_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     path = tmp_path_factory.mktemp("any") / "any.yaml"

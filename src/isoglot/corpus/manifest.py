@@ -103,6 +103,8 @@ class Manifest(BaseModel):
     inputs: tuple[InputFile, ...]
     options: PrepareOptions
     versions: dict[str, str]
+    # `isoglot align` adds this key to the file itself, behind the keys of this model (`manifest_key` of its record). It
+    # is a field so that the manifest can be read, and excluded because this model never writes it.
     alignment: dict[str, Any] = Field(
         default={},
         exclude=True,

@@ -36,6 +36,10 @@ def _names(value: object) -> object:
 class RowRules(Options):
     """Filters that look at one row at a time."""
 
+    # A new option, here or in PrepareOptions, has the default None. A manifest of an earlier release lacks the option,
+    # which counts as None when `isoglot prepare` compares options: with another default it would refuse every corpus
+    # that an earlier release made.
+
     held_out_files: tuple[str, ...] = option(
         (),
         "Drop rows with a side, or a line of a document, that is a line of this file (case and punctuation ignored).",
@@ -123,13 +127,13 @@ class PrepareOptions(RowRules):
     shard_rows: int = option(200_000, "Approximate rows per Parquet file.", group=_RUN, ge=1)
 
     @model_validator(mode="after")
-    def _compare_sides(self) -> Self:
-        """Refuse options that compare two sides for a corpus of one side."""
+    def _sides_are_there(self) -> Self:
+        """Refuse options that need a source and a target, for a corpus of one side."""
         if self.kind in ("text", "treebank") and (
             self.max_pair_pieces or self.max_length_ratio or self.duplicates in ("source", "target")
         ):
             raise ValueError(
-                "max_pair_pieces, max_length_ratio and duplicates of a side compare two sides, but a "
+                "max_pair_pieces, max_length_ratio and duplicates of a side need two sides, but a "
                 f"{self.kind} corpus has one: remove it"
             )
         return self

@@ -122,6 +122,7 @@ def prepare(
                     options=options,
                     tests=RowTests.load(options),
                     folder=str(work / "parts"),
+                    # Without Ray, `_pool` sets this when it knows the number of workers.
                     single_threaded=on_ray,
                     on_ray=on_ray,
                 )

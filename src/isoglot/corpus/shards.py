@@ -166,9 +166,12 @@ class Ledger:
         is_chosen[generator.choice(count.passed, number, replace=False)] = True
         start = 0  # number of the part's first row in the language
         for part, rows in parts:
-            numbers = np.arange(part.rows, dtype=np.int32) if rows is None else rows
-            yield part, numbers[is_chosen[start : start + len(numbers)]]
-            start += len(numbers)
+            # The rows have two numbers: one in the part file, as in `rows`, and one in the language, as in `is_chosen`.
+            rows_of_part = np.arange(part.rows, dtype=np.int32) if rows is None else rows
+            end = start + len(rows_of_part)
+            is_chosen_of_part = is_chosen[start:end]
+            yield part, rows_of_part[is_chosen_of_part]
+            start = end
 
     def counts(self) -> tuple[LanguageCount, ...]:
         """Return the counts of each language pair, with filters in their order and without those that dropped none."""

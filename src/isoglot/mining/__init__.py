@@ -7,7 +7,10 @@
 Open ``filter_pairs.py``, ``mine.py`` or ``align_sentences.py`` first: each has its verb. ``options.py`` has the
 requests of all three, ``presets.py`` the presets of `filter`, ``duplicates.py`` its duplicates.
 
-- *margin*: similarity of two sentences in relation to that of their nearest neighbours.
+- *margin*: cosine of two sentences, divided by the mean of their neighbour means. The *neighbour mean* of a sentence is
+  its mean cosine to its nearest neighbours on the other side. :mod:`isoglot.modules.neighbours` has the formula.
+- *forward*, *backward*: from source to target, from target to source. Searches and proposals of `mine` have these
+  directions; a margin has none.
 - *candidate*: of `mine`, one of the nearest neighbours of a sentence on the other side. *proposal*: a sentence and its
   best candidate.
 - *chunk*: pairs to which `filter` applies the rules at a time.

@@ -250,10 +250,12 @@ def best_pairs(
 
     1. Forward, each source sentence proposes its candidate with the highest score; backward, each target sentence does.
     2. ``retrieval`` says what counts: the proposals of one side (``forward``, ``backward``), those that both sides made
-       (``intersection``), or, with ``max``, the proposals of both sides, taken greedily from the best: a pair is left
-       out if one of its sentences is in a better pair.
-    3. Pairs below ``min_score`` are left out.
-    4. Order: by score; of equal scores the smaller source number first, then the smaller target number.
+       (``intersection``), or the proposals of both sides (``max``). In ``max`` a pair that both sides proposed is there
+       twice, with the same score but for rounding.
+    3. Order: by score; of equal scores the smaller source number first, then the smaller target number.
+    4. Pairs below ``min_score`` are left out.
+    5. With ``max``, pairs are taken greedily from the best: a pair is left out if one of its sentences is in a pair
+       that was taken before. So a pair that is there twice is taken once.
 
     Sentences 0 and 1 both propose target 5, with scores 1.2 and 1.1, and target 5 proposes 0: ``forward`` has both
     pairs, ``intersection`` and ``max`` have (0, 5) alone.
@@ -262,7 +264,7 @@ def best_pairs(
         forward: The nearest target sentences of each source sentence.
         backward: The nearest source sentences of each target sentence.
         request: The options ``similarity``, ``retrieval`` and ``min_score``.
-        copies: For each source number a target number that it is not paired with, or −1.
+        copies: For each source number a target number that it is not paired with; −1, which no target has, for none.
 
     Returns:
         Scores, source numbers and target numbers of the pairs, the best first. **Shape**: (pairs,) each.
@@ -270,10 +272,13 @@ def best_pairs(
     source_means, target_means = forward.similarities.mean(1), backward.similarities.mean(1)
     forward_is_copy = backward_is_copy = None
     if copies is not None:
+        # For each candidate of each sentence, whether both are the same text. Copies are given by source sentence.
         copy_of_source = torch.from_numpy(copies).to(forward.numbers.device)
         forward_is_copy = copy_of_source[:, None] == forward.numbers
-        own_number = torch.arange(len(backward.numbers), device=backward.numbers.device)
-        backward_is_copy = copy_of_source[backward.numbers] == own_number[:, None]
+        # Backward, the candidates are source sentences: is the copy of the candidate the target sentence of this row?
+        copy_of_candidate = copy_of_source[backward.numbers]
+        target_numbers = torch.arange(len(backward.numbers), device=backward.numbers.device)
+        backward_is_copy = copy_of_candidate == target_numbers[:, None]
 
     # 1. A proposal is a score, a source number and a target number.
     forward_scores, target_of_source = _proposals(
@@ -284,7 +289,7 @@ def best_pairs(
     )
     every_source, every_target = np.arange(len(target_of_source)), np.arange(len(source_of_target))
 
-    # 2. For `max`, see the end.
+    # 2. The pairs that count.
     if request.retrieval == "forward":
         scores, sources, targets = forward_scores, every_source, target_of_source
     elif request.retrieval == "backward":
@@ -301,13 +306,13 @@ def best_pairs(
         sources = np.concatenate([every_source, source_of_target])
         targets = np.concatenate([target_of_source, every_target])
 
-    # 4. lexsort sorts by its last key first: by score, then by source number, then by target number.
+    # 3. lexsort sorts by its last key first: by score, then by source number, then by target number.
     order = np.lexsort((targets, sources, -scores))
-    # 3. Without min_score, only copies are left out, whose score is -inf.
+    # 4. Without min_score, only copies are left out, whose score is -inf.
     least = np.finfo(np.float32).min if request.min_score is None else request.min_score
     order = order[scores[order] >= least]
     if request.retrieval == "max":
-        order = _greedily(order, sources, targets)  # 2
+        order = _greedily(order, sources, targets)  # 5
     return scores[order], sources[order], targets[order]
 
 

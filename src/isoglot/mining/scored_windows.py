@@ -200,22 +200,6 @@ class ScoredWindows:
         pairs_before = 0  # how many pairs of the input come before those that wait
         earlier: list[tuple[str, str]] = []  # texts of passing pairs before those that wait, at most `pool`
 
-        def make_window() -> FilterBatch:
-            """Make a window of the pairs that wait; earlier pairs fill it up if it is short."""
-            # Only the margin compares a pair with others, and only for pairs that pass.
-            has_margin = self._request.model is not None
-            filling: list[tuple[str, str]] = []
-            if has_margin and 0 < passed < pool:
-                missing = pool - passed
-                filling = earlier[-missing:]
-            window = FilterBatch(pairs_before, waiting, filling)
-
-            # The next window may be filled up with the pairs of this one, and if these are few, with older ones.
-            texts = [row.texts for row in waiting if not row.reasons]
-            if texts:
-                earlier[:] = [*filling, *texts][-pool:]
-            return window
-
         for languages, same_languages in groupby(pairs, key=attrgetter("languages")):
             self._scorer.require_languages(languages)
             while pairs_of_chunk := list(islice(same_languages, _CHUNK)):
@@ -223,10 +207,27 @@ class ScoredWindows:
                     waiting.append(row)
                     passed += not row.reasons
                     if passed == pool or len(waiting) == _MOST_IN_WINDOW * pool:
-                        yield make_window()
+                        window = self._window(pairs_before, waiting, earlier)
+                        yield window
+                        # The next window may be filled up with the pairs of this one, and if these are few, with the
+                        # pairs that filled up this one.
+                        texts = [texts for _, texts in window.passing()]
+                        if texts:
+                            earlier = [*window.earlier, *texts][-pool:]
                         pairs_before += len(waiting)
                         waiting, passed = [], 0
-        yield make_window()
+        yield self._window(pairs_before, waiting, earlier)
+
+    def _window(
+        self, pairs_before: int, rows: list[FilterRow], earlier: Sequence[tuple[str, str]]
+    ) -> FilterBatch:
+        """Make a window of rows; if it is short, the last of the ``earlier`` texts fill it up."""
+        passed = sum(not row.reasons for row in rows)
+        missing = self._request.pool - passed
+        # Only the margin compares a pair with others, and only for pairs that pass.
+        has_margin = self._request.model is not None
+        is_filled_up = has_margin and passed > 0 and missing > 0
+        return FilterBatch(pairs_before, rows, earlier[-missing:] if is_filled_up else [])
 
     def _scores_in(self, found: BlockResult) -> Iterator[Scores]:
         """Yield the scores of each pair of a table that :func:`scores_of` made."""

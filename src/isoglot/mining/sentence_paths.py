@@ -290,11 +290,11 @@ def _costs(
             target_spans = target[b - 1].ending_in(left - 1, right)
             cost = _cost_of_groups(source_spans, target_spans, weight=weight)
             cost *= a * b
-            # A span of a lines that ends in a row before row a would begin before the document. The first row of `cost`
-            # is row `top` of the band, its first column is column `left`.
-            too_early, too_far_left = max(0, a - top), max(0, b - left)
-            cost[:too_early] = np.inf
-            cost[:, :too_far_left] = np.inf
+            # No group of a source lines ends before row a: with a = 3, none in rows 1 and 2. Nor does one of b target
+            # lines end before column b. `cost` begins with row `top` and column `left`.
+            rows_before_a, columns_before_b = max(0, a - top), max(0, b - left)
+            cost[:rows_before_a] = np.inf
+            cost[:, :columns_before_b] = np.inf
             costs[cell, number] = cost[row - top, column - left]
     return costs
 

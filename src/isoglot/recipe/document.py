@@ -60,7 +60,8 @@ class Document:
     """A YAML file's values, where each was written, and the mistakes found so far."""
 
     values: dict[str, Any] = field(default_factory=dict)  # environment variables expanded, overrides applied
-    origins: dict[Location, Origin] = field(default_factory=dict)  # of each value
+    # The place of each value. A study also takes the recipe files that a run depends on from here.
+    origins: dict[Location, Origin] = field(default_factory=dict)
     raw: dict[Location, str] = field(default_factory=dict)  # texts with variables as written: ${NAME}/file
     problems: list[Problem] = field(default_factory=list)
 
@@ -246,6 +247,9 @@ def lay_over(base: Document, over: Document, *, replaced: Location = ()) -> Docu
     2. Everything else replaces what is below, lists too.
     3. Null deletes an entry that is below; where there is none, null stays.
     4. A key deletes its alternative (``steps`` deletes ``epochs``), unless both are in the upper document.
+
+    Several documents are laid from the lowest up. If the upper two of ``{a: 1}``, ``{a: 2}`` and ``{a: null}`` came
+    first, they would make an empty document, which does not delete the lowest ``a``.
     """
     result = Document(dict(base.values), dict(base.origins), dict(base.raw), [*base.problems, *over.problems])
 
@@ -259,9 +263,7 @@ def lay_over(base: Document, over: Document, *, replaced: Location = ()) -> Docu
                 merged[key] = merge(merged[key], value, here)
                 continue
             result.drop(here)
-            # Names below the first are the user's: ("streams", "bitext", "path") is ("streams", "*", "path") there.
-            section = location[:1] + ("*",) * len(location[1:])
-            alternative = _ALTERNATIVES.get((*section, key))  # 4
+            alternative = _alternative(here)  # 4
             if value is not None and alternative is not None and alternative not in above:
                 merged.pop(alternative, None)
                 result.drop((*location, alternative))
@@ -275,6 +277,19 @@ def lay_over(base: Document, over: Document, *, replaced: Location = ()) -> Docu
 
     result.values = merge(base.values, over.values, ())
     return result
+
+
+def _alternative(location: Location) -> str | None:
+    """Look up the key beside which the key at a location cannot stand: ``epochs`` for ``("steps",)``.
+
+    Keys between the first and the last are names that the user chose: ``("streams", "bitext", "path")`` is looked up as
+    ``("streams", "*", "path")``.
+    """
+    if len(location) == 1:
+        return _ALTERNATIVES.get(location)
+    section, *names, key = location
+    wildcards = ["*" for _ in names]
+    return _ALTERNATIVES.get((section, *wildcards, key))
 
 
 def _below(location: Location, table: Mapping[Location, T]) -> dict[Location, T]:

@@ -3,13 +3,14 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml.nodes import MappingNode
 
 from isoglot.core.checks import did_you_mean, given_texts
-from isoglot.core.errors import ConfigurationError, InputError, Problem
+from isoglot.core.errors import ConfigurationError, InputError, Origin, Problem
 from isoglot.recipe.document import Document, compose, construct, dump_yaml, lay_over, overridden
 
 _BUILT_IN = Path(__file__).parent.parent / "recipes"
@@ -58,7 +59,7 @@ def read_document(
 
 
 def _of_values(values: Mapping[str, Any]) -> Document:
-    """Read a recipe in memory like a file: ``${NAME}`` and ``extends`` mean the same."""
+    """Read a recipe in memory like a file in the current folder: ``${NAME}`` and ``extends`` mean the same."""
     try:
         text = dump_yaml(json.loads(json.dumps(values, default=_as_text)))
     except (TypeError, ValueError) as error:
@@ -66,8 +67,10 @@ def _of_values(values: Mapping[str, Any]) -> Document:
     document = Document()
     node = compose(text, "recipe")
     document.values = {} if node is None else construct(node, (), "recipe", document)
-    document.origins.clear()  # no file, no lines
-    return _extended(document, Path("recipe"), seen=())
+    # The lines of `text` say nothing to the user, who wrote no file.
+    document.origins.clear()
+    document.problems = [replace(problem, origin=Origin("recipe")) for problem in document.problems]
+    return _extended(document, Path("recipe"), seen=())  # the folder of this path is the current one
 
 
 def _as_text(value: object) -> str:
@@ -104,6 +107,7 @@ def _extended(document: Document, path: Path, *, seen: tuple[Path, ...]) -> Docu
     ``extends`` names a file relative to this one, or else a built-in recipe. ``seen`` are the files that led here: a
     recipe that is among them extends itself.
     """
+    # Only the value is removed yet: a mistake is shown with the line of the key, which is in the origins.
     parent = document.values.pop("extends", None)
     if parent is None:
         return document
@@ -111,15 +115,14 @@ def _extended(document: Document, path: Path, *, seen: tuple[Path, ...]) -> Docu
     if isinstance(parent, str):
         candidates = [path.parent / parent, _BUILT_IN / f"{parent.removesuffix('.yaml')}.yaml"]
     base_path = next((candidate for candidate in candidates if candidate.is_file()), None)
-    problem = None
     if base_path is None:
         problem = "no recipe file of this name beside this one, and no built-in one"
     elif base_path.resolve() in (*seen, path.resolve()):
         problem = "extends itself"
-    if base_path is None or problem is not None:
-        text = f"{parent!r}: {problem}; name a YAML file relative to this one"
-        document.add([Problem(text, ("extends",))])
-        return document
-    base = _read_file(base_path, seen=(*seen, path.resolve()))
-    document.drop(("extends",))
-    return lay_over(base, document)
+    else:
+        base = _read_file(base_path, seen=(*seen, path.resolve()))
+        document.drop(("extends",))
+        return lay_over(base, document)
+    text = f"{parent!r}: {problem}; name a YAML file relative to this one"
+    document.add([Problem(text, ("extends",))])
+    return document

@@ -151,10 +151,9 @@ def require_options(subject: Any, **values: Any) -> None:
         values = {name: getattr(subject, name) for name in options if hasattr(subject, name)}
     # The other parameters have values that no recipe could give, such as an encoder.
     others = [name for name in inspect.signature(maker).parameters if name not in values]
-    if not others:
-        # `spec_of` without names would leave out the first parameter. No parameter has this name.
-        others = [""]
-    checked(spec_of(maker, *others), values)
+    # Without any name, spec_of would leave out the first parameter. The empty name, which no parameter has, leaves out
+    # none.
+    checked(spec_of(maker, *(others or [""])), values)
     if is_object and hasattr(subject, "check_options"):
         subject.check_options()
 

@@ -253,8 +253,10 @@ def _give_words_to_spaces(
        word. A control character stays without a word.
     2. If the next piece begins where the space ends, with a character that is not a space, its word is taken.
     3. If not, its word is taken if both pieces are of one pre-token, which is what the tokenizer cuts into pieces at a
-       time. This rule alone would not do: a special token such as ``<mask>`` is a pre-token, the space before it is not
-       in it.
+       time.
+
+    Rule 2 finds some spaces that rule 3 misses: the space before ``<mask>`` is not in the same pre-token, because a
+    special token is a pre-token by itself.
 
     Args:
         word_ids: Word of each piece of the batch.

@@ -113,8 +113,7 @@ def _unmatched(source: list[Number], target: list[Number]) -> tuple[list[str], l
     1. Numbers with the same readings on both sides are matched.
     2. A number is matched with one that shares a reading with it, greedily: numbers with the fewest readings choose
        first, because they have less choice, and choose the one with the fewest readings.
-    3. If the digits of all unmatched numbers are the same on both sides, only the ends of numbers differ: all are
-       matched.
+    3. If the unmatched numbers of both sides differ only in where they end (:func:`_same_digits`), all are matched.
     """
     source_left, target_left = _subtracted(source, target), _subtracted(target, source)  # 1
     for number in sorted(source_left, key=lambda number: len(number.readings)):
@@ -140,12 +139,17 @@ def _subtracted(numbers: Sequence[Number], others: Sequence[Number]) -> list[Num
 
 
 def _same_digits(source: Sequence[Number], target: Sequence[Number]) -> bool:
-    """Whether the sides differ only in where numbers end (`15 30`, 15.30; `80, 000`, 80000)."""
+    """Whether the numbers of the sides differ only in where they end.
+
+    1. All digits in a row are the same: 80000 for both `80, 000` and 80000.
+    2. Or all whole numbers in a row are the same: 8 and 30 for both 08:30 and `8 Uhr 30`, whose digits 0830 and 830
+       differ by a zero.
+    """
     source_digits = "".join(number.digits for number in source)
     target_digits = "".join(number.digits for number in target)
     source_wholes = [whole for number in source for whole in number.wholes]
     target_wholes = [whole for number in target for whole in number.wholes]
-    return source_digits == target_digits or source_wholes == target_wholes
+    return source_digits == target_digits or source_wholes == target_wholes  # 1, 2
 
 
 def _read(text: str, names_day_half: bool) -> list[Number]:
