@@ -85,6 +85,20 @@ def test_rows_match_by_place_where_a_file_has_no_ids(tmp_path: Path, names: Any)
         scored(tmp_path, links[:2], gold)
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs", "message"),
+    [
+        (["a", None], [None, None], r"found\.jsonl:2: has no id, and line 1 has one"),
+        ([None, "b"], [None, None], r"found\.jsonl:2: has an id, and line 1 has none"),
+        (["a", None], ["a", None], r"found\.jsonl:2: "),
+    ],
+)
+def test_ids_on_some_rows_only_are_refused(tmp_path: Path, ours: Any, theirs: Any, message: str) -> None:
+    found = [sentence(n, name, "links") for n, name in enumerate(ours)]
+    with pytest.raises(InputError, match=message):
+        scored(tmp_path, found, [sentence(n, name) for n, name in enumerate(theirs)])
+
+
 def test_an_id_may_stand_twice_where_both_files_agree_row_by_row(tmp_path: Path) -> None:
     gold = [sentence(n, name) for n, name in enumerate("aab")]
     links = [sentence(n, name, "links") for n, name in enumerate("aab")]

@@ -67,7 +67,8 @@ def _fitting(path: str, lines: Sequence[str], needed: int) -> str:
     1. A delimiter fits if it gives all rows the same number of columns, at least as many as are needed.
     2. If one fits, it is chosen; if none does, the comma.
     3. Of several, one that no space follows wins: in ``Hello, world;Hallo, Welt`` the comma is punctuation.
-    4. Else the comma wins. But if a space follows it, and not some of the others, it is punctuation: it fits no more.
+    4. Else the comma wins, unless spaces follow it and not all of the other delimiters that fit. Then the comma is
+       punctuation, and the user has to name one of the others.
 
     Raises:
         InputError: Several fit, and neither rule 3 nor rule 4 chooses one.

@@ -11,9 +11,10 @@
 Pharaoh is the form that fast_align, eflomal and Moses write, ``naacl`` that of the shared tasks on word alignment of
 HLT-NAACL 2003 and ACL 2005.
 
-A sentence here is a :class:`SentencePair`. Its links always count words from 0, whatever the file counts from
-(``base``); ``reverse`` exchanges its sides. Sentences are read one at a time. The lines of ``alignv2`` and ``naacl``
-may stand in any order, so they are first read into an array of numbers and sorted.
+A sentence here is a :class:`SentencePair`; the key ``probabilities`` of JSON stays in its ``more``. Its links always
+count words from 0, whatever the file counts from (``base``); ``reverse`` exchanges its sides. Sentences are read one at
+a time. The lines of ``alignv2`` and ``naacl`` may stand in any order, so they are first read into an array of numbers
+and sorted.
 """
 
 from __future__ import annotations

@@ -99,26 +99,28 @@ def matched_rows(
         InputError: A file has ids on some rows only, an id that the other file lacks, or an id twice (4).
     """
     first_lines, second_lines = first.lines(), second.lines()
+    # Lines from which on the order differs or one file has ended; None instead of a line of a file that has ended.
+    left: tuple[Any, Any] | None = None
     is_start = True
-    for first_line, second_line in zip_longest(first_lines, second_lines):
-        if first_line is None or second_line is None:
+    for lines in zip_longest(first_lines, second_lines):
+        if None in lines:
+            left = lines
             break
-        row, other = first.parse(*first_line), second.parse(*second_line)
+        row, other = first.parse(*lines[0]), second.parse(*lines[1])
         if is_start and (row.id is None or other.id is None):
             # A file without ids: rows match by their place.
             yield row, other
             yield from zip_longest(_rest(first, row, first_lines), _rest(second, other, second_lines))
             return
-        if row.id != other.id:
+        if row.id is None or row.id != other.id:
+            left = lines
             break
         is_start = False
         yield row, other
-    else:
-        return  # both files ended together, and all ids agreed
-    # From this row on the order differs, or one file is longer: match the rest by ids.
-    first_rest = [line for line in chain([first_line], first_lines) if line]
-    second_rest = [line for line in chain([second_line], second_lines) if line]
-    yield from _matched_by_id(first, second, first_rest, second_rest, needed=needed)
+    if left is not None:
+        first_rest = [line for line in chain([left[0]], first_lines) if line is not None]
+        second_rest = [line for line in chain([left[1]], second_lines) if line is not None]
+        yield from _matched_by_id(first, second, first_rest, second_rest, needed=needed)
 
 
 def _matched_by_id(
@@ -158,11 +160,12 @@ def _matched_by_id(
 
 
 def _rest(file: RowFile[Row], first_row: Row, lines: Iterable[tuple[int, Any]]) -> Iterator[Row]:
-    """Yield the rows after the first one; if the first one has no id, a row with an id is refused."""
+    """Yield the rows after the first one; all must have ids if the first one has one, and none must if it has none."""
     for row in starmap(file.parse, lines):
-        if first_row.id is None and row.id is not None:
+        if (row.id is None) != (first_row.id is None):
+            found, expected = ("no id", "one") if row.id is None else ("an id", "none")
             raise InputError(
-                f"has an id, and line {first_row.line} has none; give every sentence its own, or none",
+                f"has {found}, and line {first_row.line} has {expected}; give every sentence its own, or none",
                 path=file.path,
                 line=row.line,
             )

@@ -39,9 +39,10 @@ class SentencePair(Tabular):
     Args:
         texts: Source and target as they stand in the row. If the row has words and no text, the words joined by spaces.
         words: The words of both sides, if the row has them; else none until :meth:`cut` cuts the texts.
-        links: 0-based ``(source word, target word)``, sorted.
-        probabilities: Probability of each link, in [0, 1]; of ``argmax``, ``itermax``, ``match``, ``forward`` and
-            ``backward`` the similarity ``(cosine + 1) / 2``, which is not a probability; empty if the aligner has none.
+        links: 0-based ``(source word, target word)``, sorted until :meth:`transpose` exchanges the sides.
+        probabilities: Probability of each link, in [0, 1], in the order of ``links``; of ``argmax``, ``itermax``,
+            ``match``, ``forward`` and ``backward`` the similarity ``(cosine + 1) / 2``, which is not a probability;
+            empty if the aligner has none.
         score: Mean over both sides' words of their best link's probability, 0 for an unaligned word; not a number if
             there are no probabilities.
         sure: Gold links on which annotators agree; None where no gold links are known.

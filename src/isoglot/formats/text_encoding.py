@@ -135,8 +135,9 @@ def _wide(head: bytes) -> str:
     nuls = head.count(0)
     has_many = nuls * 4 >= len(head)
     has_some = nuls * _BYTES_PER_NUL >= len(head)
-    if not has_many and not (has_some and spaces * 4 >= nuls):
-        return ""  # 2
+    is_utf_16 = has_many or (has_some and spaces * 4 >= nuls)  # 2
+    if not is_utf_16:
+        return ""
     try:
         codecs.getincrementaldecoder(name)().decode(head)  # the last character may be cut off
     except UnicodeDecodeError:

@@ -100,8 +100,8 @@ class LayerObjective(Objective):
     """An objective that reads one layer of a view with gradient.
 
     A class that inherits from it and from a loss names it first, ``class X(LayerObjective, WordContrast)``. Then Python
-    calls ``LayerObjective.__post_init__(model)``, which calls ``WordContrast.__post_init__()``: the method of the loss
-    has no parameter for the model. Plain :class:`Objective` has no such method of its own and may stand at any place.
+    calls ``LayerObjective.__post_init__(model)``, which calls the ``__post_init__()`` that ``WordContrast`` inherits: a
+    loss's method has no parameter for the model. Plain :class:`Objective` has none and may stand at any place.
 
     Args:
         model: encoder with its masked-LM head; it is looked at, not kept.
@@ -121,7 +121,8 @@ class LayerObjective(Objective):
     def __post_init__(self, model: PreTrainedModel) -> None:
         super().__post_init__()
         # Both are the same number from here on. `layer` is the option that is shown; its type allows None, so code that
-        # needs an int reads `top_layer`.
+        # needs an int reads `top_layer`. A class that reads a higher layer too overrides `states`, because `top_layer`
+        # must then be the higher one.
         self.layer = self.top_layer = chosen_layer(model, self.layer, share=self.usual_depth)
 
     def states(self, encodings: Encodings, side: str | None = None) -> Tensor:

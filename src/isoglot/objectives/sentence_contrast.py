@@ -109,7 +109,10 @@ class SentenceContrastObjective(LayerObjective, KeyQueueContrast):
         return pool(states, inputs["attention_mask"], self.pooling)
 
     def _mixed(self, encodings: Encodings) -> Encodings:
-        """Encodings of concatenated sentences 2i and 2i + 1; a batch of one pair stays as it is."""
+        """Encodings of concatenated sentences 2i and 2i + 1.
+
+        An odd last sentence is concatenated with the first one. A batch of one pair stays as it is.
+        """
         if len(encodings.inputs(self.view, "query")["input_ids"]) < 2:
             return encodings
         longest = max_length(encodings.model)

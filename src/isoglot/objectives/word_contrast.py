@@ -31,6 +31,7 @@ class WordContrastObjective(LayerObjective, WordContrast):
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
         """Sum the InfoNCE of the links, in both directions."""
+        # `states` of the base class would be enough for the vectors; the loss also needs pieces and words of the side.
         query = encoded_side(encodings, batch, self.view, "query", layer=self.top_layer)
         key = encoded_side(encodings, batch, self.view, "key", layer=self.top_layer)
         return self.measure(query, key, tensor_of(batch, self.view, "link_ids"))

@@ -31,7 +31,7 @@ _TENSORS = ("numerators", "denominators")
 
 
 class ExampleCounts:
-    """One metric of a list of examples.
+    """One metric of a list of examples. Its values are in %, so metrics of another range (a cosine) have no counts.
 
     Args:
         numerators: Number of right things in each example, such as words (for an error rate, of wrong things).

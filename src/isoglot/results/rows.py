@@ -28,8 +28,9 @@ Number = Annotated[float, Field(strict=True)]
 """A JSON number: no text, no true or false."""
 
 SHARES = frozenset(
-    ["accuracy", "f1", "em", "exact_match", "aer", "precision", "recall", "mrr", "map", "p@1", "p@5", "p@10",
-     "chunk_f1", "token_accuracy"]
+    ["accuracy", "f1", "macro_f1", "em", "exact_match", "aer", "precision", "recall", "mrr", "map", "p@1", "p@5",
+     "p@10", "precision_at_1", "precision_at_5", "csls_precision_at_1", "csls_precision_at_5", "chunk_f1",
+     "token_accuracy"]
 )  # fmt: skip
 """Metrics that some tools give as a share of 1 and all papers print in percent."""
 
@@ -86,7 +87,7 @@ class Result(Tabular, BaseModel):
     @classmethod
     def _is_possible(cls, value: float, info: ValidationInfo) -> float:
         # A field that was refused is not in `info.data`. In the message, a general word stands in for it: "value of pos
-        # de is 101 for tlm" where the metric was refused.
+        # de is nan for tlm" where the metric was refused.
         stand_ins = {"metric": "value", "task": "task", "language": "", "run": "run"}
         about = stand_ins | info.data
         is_share = about["metric"].lower() in SHARES
