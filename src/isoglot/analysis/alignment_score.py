@@ -105,7 +105,7 @@ def alignment_score(
     if offsets is not None:
         source, target = source + offsets[0].to(source), target + offsets[1].to(target)
     score = score_vectors(source, target, torch.stack([source_places, target_places], dim=1))
-    # `score_vectors` knows places only, so the entries of its score are places among the source rows: place 1 is row 9 again.
+    # `score_vectors` knows places only, so the entries of its score are places: place 1 is row 9.
     entry_rows = source_rows[score.entries]
     return replace(score, entries=entry_rows)
 
