@@ -81,6 +81,8 @@ def test_study_points_are_means_over_seeds_of_a_run_and_language() -> None:
         ("en", "en-en-x-inv", True),
         ("en-x-inv", "en-en-x-inv", True),
         ("en", "en-x-inv-de", False),
+        ("de", "en-x-inv-de", False),
+        ("inv", "en-x-trans-inv", False),
         ("e", "en-de", False),
     ],
 )

@@ -53,3 +53,10 @@ def test_momentum_contrast() -> None:
         torch.testing.assert_close(queue.keys, torch.tensor(step["queue_after"]))
         torch.testing.assert_close(slow.maps[0].weight.detach(), torch.tensor(step["w_k_after"]))
         assert int(queue.pointer) == step["ptr_after"]
+
+
+def test_keys_of_unknown_sources_are_negatives() -> None:
+    loss = KeyQueueContrast(6, projection="none", queue_size=4).eval()
+    queries, keys = torch.randn(2, 6), torch.randn(2, 6)
+    unknown = torch.full((2,), -1)
+    torch.testing.assert_close(loss(queries, keys, unknown), loss(queries, keys))

@@ -215,3 +215,8 @@ def test_encoders_without_a_layer_list_still_give_every_layer(tokens):
 def test_lists_of_layer_parts_are_not_taken_for_layers():
     model = XLMWithLMHeadModel(XLMConfig(vocab_size=60, emb_dim=16, n_layers=3, n_heads=2))
     assert layer_modules(model) is None
+
+
+def test_no_layer_asked_for_gives_no_states(build_model, tokens):
+    model = build_model("bert")
+    assert encode(model, tokens(model), layers=()) == {}

@@ -21,6 +21,8 @@ The words of this room:
 - *subject*: a checkpoint under its name in legends.
 - *pair*: a word or sentence and its translation; a *gold pair* is one that a lexicon or a person names.
 - *entry*: a vector of one side of a lexicon or a copied vocabulary, whose nearest candidate is looked for.
+- *point* of a figure: a layer in lines, a word in a map, a run and language in a scatter. Each kind of figure is a
+  class of ``isoglot/reports/figure_files.py``, with its data; ``isoglot/reports/charts.py`` draws it and lists them.
 - *candidate*: a vector of the other side among which the nearest one is looked for.
 - *drop*, or Δ: results after training on a language, minus results without (``SUP − ZS``).
 """

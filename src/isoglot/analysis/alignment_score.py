@@ -105,7 +105,9 @@ def alignment_score(
     if offsets is not None:
         source, target = source + offsets[0].to(source), target + offsets[1].to(target)
     score = score_vectors(source, target, torch.stack([source_places, target_places], dim=1))
-    return replace(score, entries=source_rows[score.entries])  # from places back to rows of the table
+    # `score_vectors` knows places only, so the entries of its score are places: place 1 is row 9.
+    entry_rows = source_rows[score.entries]
+    return replace(score, entries=entry_rows)
 
 
 def _gold_and_candidates(pairs: Tensor, subset: Subset | None) -> tuple[Tensor, Tensor]:

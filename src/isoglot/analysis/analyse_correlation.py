@@ -232,6 +232,8 @@ def _is_pair_with(language: str, name: str) -> bool:
     """
     # A derived language is never found as the first of a pair: what follows it would belong to its own code.
     is_derived = "-x-" in language
+    # `en-de` begins with `en`; `en-x-inv` does not count: it is one derived language.
     is_first = not is_derived and name.startswith(f"{language}-") and not name.startswith(f"{language}-x-")
-    is_second = name.endswith(f"-{language}") and not name.endswith(f"-x-{language}")
+    # `en-en-x-inv` is a pair with `en-x-inv`; `en-x-trans-inv` is none with `inv`, which belongs to the derived code.
+    is_second = name.endswith(f"-{language}") and (is_derived or "-x-" not in name)
     return is_first or is_second

@@ -42,8 +42,9 @@ def analyse_similarity(job: Job, request: SimilarityRequest) -> list[Path]:
         "retrieval": _retrieval_both_ways,
     }
     series: dict[str, list[LineSeries]] = {measure: [] for measure in request.measures}
-    # Pairs of vectors of each checkpoint: words without a known piece are left out, and tokenizers know other pieces.
-    counts: list[int] = []
+    # Pairs of vectors (of sentences or linked words), one number for each checkpoint: words without a known piece are
+    # left out, and tokenizers know other pieces.
+    pair_counts: list[int] = []
     for subject in job.subjects:
         model, tokenizer = load_encoder(subject.source)
         layers = asked_layers(request.layers, model)
@@ -56,13 +57,13 @@ def analyse_similarity(job: Job, request: SimilarityRequest) -> list[Path]:
         else:
             words, links = _first_links(rows, request.limit)
             source, target = linked_vectors(model, tokenizer, words, links, layers=layers, progress=progress)
-        counts.append(len(source[layers[0]]))
+        pair_counts.append(len(source[layers[0]]))
         for measure in request.measures:
             values = [measures[measure](source[layer], target[layer]) for layer in layers]
             series[measure].append(_series(subject.label, layers, values))
     for name, lines in series.items():
         items = "sentences" if request.level == "sentence" else "linked words"
-        fewest, most = min(counts), max(counts)
+        fewest, most = min(pair_counts), max(pair_counts)
         count = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
         note = f"{count} pairs of {items}; layer 0: the embeddings."
         if name == "cka" and request.debiased:
@@ -70,7 +71,13 @@ def analyse_similarity(job: Job, request: SimilarityRequest) -> list[Path]:
         elif name == "cka":
             note += " Not debiased: grows with hidden size over vectors."
         figure = _figure(
-            name, lines, _languages(rows), k=request.neighbours, note=note, count=fewest, better="higher"
+            name,
+            lines,
+            _languages(rows),
+            k=request.neighbours,
+            note=note,
+            fewest_pairs=fewest,
+            better="higher",
         )
         job.figure(f"{request.name}-{name}", figure)
     return job.written
@@ -166,14 +173,14 @@ def _figure(
     *,
     k: int,
     note: str,
-    count: int = 0,
+    fewest_pairs: int = 0,
     better: Literal["higher"] | None = None,
 ) -> Lines:
     """Make the figure of a measure of either analysis.
 
     ``k``: The number of neighbours that were compared.
     ``note``: The beginning of the note below the figure, which goes on with what is measured.
-    ``count``: For shared neighbours, the number of pairs; of several checkpoints the smallest, at which chance is
+    ``fewest_pairs``: For shared neighbours, the pairs of vectors of the checkpoint with the fewest, at which chance is
         largest.
     ``better``: Whether to mark the highest point of each line as the best.
     """
@@ -181,7 +188,7 @@ def _figure(
     title, y_label, about = {
         "cka": ("Linear CKA by layer", "CKA", ""),
         "neighbours": (f"Shared neighbours by layer (k = {k})", "shared neighbours (%)",
-                       f"By chance {100 * k / max(1, count - 1):.1f} %."),
+                       f"By chance {100 * k / max(1, fewest_pairs - 1):.1f} %."),
         "retrieval": ("Retrieval by layer", "precision at 1 (%)", "Mean of both directions, by cosine."),
         "anisotropy": ("Anisotropy by layer", "mean cosine", "Mean cosine of two different vectors of a language."),
         "variance": ("Variance of the first component by layer", "share of variance (%)",

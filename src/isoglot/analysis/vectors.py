@@ -56,7 +56,8 @@ def word_vectors(
         # The rows of the wanted words in the table of a layer, the same at every layer.
         rows: Tensor | None = None
         for layer, states_of_layer in states.items():
-            # A table with a row for each known word of the window.
+            # `means`: a table with a row for each known word of the window; its offsets are the first row of each
+            # sentence. `known`: for each sentence the numbers of its known words (`words`), in the order of the rows.
             means, known = word_states(states_of_layer, window)
             if rows is None:
                 first_rows = means.offsets[:-1].tolist()

@@ -88,6 +88,11 @@ class OptionsModule(nn.Module):
 
     Each option is named once, as a field. Options that exclude each other are refused by a method ``check_options``,
     which reads options alone.
+
+    Options are set before modules exist. So a module or parameter must not have the name of an option: the option's
+    default is an attribute of the class and would hide it. (:class:`~isoglot.losses.KeyQueueContrast` says how its
+    ``projection`` is an exception.) A parameter of a loss learns at the rate ``objectives``, with weight decay unless
+    its name says bias or norm (``isoglot.training.parts``).
     """
 
     step: Tensor  # optimiser steps so far: a buffer, registered by the classes that count steps
@@ -97,8 +102,8 @@ class OptionsModule(nn.Module):
 
     def settle(self) -> None:
         """Initialise the ``nn.Module`` and check the options; first call of a subclass's ``__post_init__``."""
-        # The options are attributes already, set before `nn.Module` was initialised; so no option may be a module or a
-        # parameter.
+        # The dataclass's `__init__` has set the options and then called `__post_init__`. `nn.Module` is initialised
+        # only here, and refuses a module or parameter that is set before; so no option may be one.
         super().__init__()
         require_options(self)
 

@@ -93,9 +93,9 @@ class KeyQueueContrast(Loss):
             generator=generator_for(self.seed, "projection"),
         )
         size = self.hidden_size if self.projection == "none" else self.projection_size
-        # `projection` is the option up to here and the module after this line: in checkpoints its weights are named
-        # `projection.*`. A dataclass keeps the default of an option as an attribute of the class, which would hide a
-        # module of the same name. So
+        # The only module with the name of an option (`OptionsModule` forbids others): checkpoints name its weights
+        # `projection.*`. Up to here `projection` is the option, after the next line the module, which the option's
+        # default, an attribute of the class, would hide. So
         #
         # 1. the end of this file deletes that attribute,
         # 2. `head` finds the module also in a subclass that gives the option another default. Code reads `head`.
@@ -116,7 +116,8 @@ class KeyQueueContrast(Loss):
             queries: h of the sentences, with gradient.
             keys: h of their translations by the momentum encoder.
             source_ids: for each pair an id that all translations of one sentence share, such as the hash of its pivot
-                sentence. Keys in the queue with the id of a query's own pair are not negatives for it.
+                sentence. Keys in the queue with the id of a query's own pair are not negatives for it. −1: unknown,
+                all keys are negatives.
 
         **Shape**: queries and keys (batch, hidden); source_ids (batch,), int64.
         """
@@ -126,7 +127,10 @@ class KeyQueueContrast(Loss):
         queries = self.project(queries, self.head)
         with torch.no_grad():
             keys = self.project(keys, self.momentum_projection.module)
-        same_source = None if source_ids is None else source_ids[:, None] == self.queue.source_ids[None, :]
+        same_source = None
+        if source_ids is not None:
+            is_known = source_ids != -1
+            same_source = (source_ids[:, None] == self.queue.source_ids[None, :]) & is_known[:, None]
         losses, correct = key_queue_loss(
             queries,
             keys,

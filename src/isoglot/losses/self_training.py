@@ -74,8 +74,9 @@ class SelfTraining(Loss):
 
     def __post_init__(self) -> None:
         self.settle()
-        # `_threshold` is the number in use. The option has it too with `dot`. With `cosine` the option stays None:
-        # `check_options` refuses a number there, and the recipe of a run is written from its options and read again.
+        # `_threshold` is the number that is used, with either comparison. `threshold` is the option, which the run's
+        # recipe records: with `dot` it has the same number; with `cosine` it stays None, because `check_options` would
+        # refuse a number when that recipe is read again.
         if self.compare == "cosine":
             self._threshold = _COSINE_THRESHOLD
         else:

@@ -196,9 +196,11 @@ def _swaps(links: Tensor, masked: Tensor, *, one_to_one: bool) -> tuple[Tensor, 
     row_start = torch.arange(links.size(0), device=links.device).unsqueeze(1) * length
     source = (links[..., 0] + row_start)[real]
     target = (links[..., 1] + row_start)[real]
-    # A is 0/1, so a link that is listed twice counts once. One number for each cell (source, target) makes them unique.
-    cells = torch.unique(source * masked.numel() + target)
-    source, target = cells // masked.numel(), cells % masked.numel()
+    # A is 0/1, so a link that is listed twice counts once. To find such links,
+    # each cell gets a number: of 10 positions, cell (1, 4) is 14.
+    positions = masked.numel()
+    cells = torch.unique(source * positions + target)
+    source, target = cells // positions, cells % positions
     if one_to_one:
         ends = torch.cat([source, target])
         link_counts = torch.bincount(ends, minlength=masked.numel())  # by flat position

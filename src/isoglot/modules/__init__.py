@@ -9,7 +9,9 @@ Read ``encodings.py`` first: the encoder's outputs for a batch, computed when th
   ``encoder_half.py`` takes the encoder of an encoder-decoder, ``packed_encoder.py`` runs a packed file, ``adapter.py``
   has the adapters of peft, ``model_folder.py`` saves a model object for functions that read folders.
 - Word links: ``extraction.py``, ``sinkhorn.py``, ``self_labelling.py``, ``pointer.py``, ``text_path.py``.
-- Vectors: ``pool`` in ``contrast.py`` makes one of each sentence, ``word_vectors.py`` one of each word.
+- Vectors: ``pool`` in ``contrast.py`` makes one of each sentence, ``word_vectors.py`` one of each word
+  of a padded batch. Analyses and aligners pool tables of pieces without padding instead: the mean of each word is taken
+  in ``isoglot.aligners.embedding.piece_states``.
 - Losses and their parts: ``contrast.py``, ``momentum.py``, ``vocabulary_loss.py``, ``shared_table.py``,
   ``hashed_noise.py``.
 - Nearest neighbours: ``neighbours.py`` on one machine, ``large_search.py`` beyond it.

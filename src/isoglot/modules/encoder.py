@@ -159,10 +159,13 @@ def encode(
             model, row, layers=layers, language_embeddings=language_embeddings, word_table=word_table
         )
         return {layer: tensor[:0] for layer, tensor in of_row.items()}
+    if not layers:
+        return {}
     last = num_layers(model)
     number_of = {layer: layer_number(model, layer) for layer in layers}  # of 12 layers: {-1: 12, 8: 8}
     wanted = set(number_of.values())
     inner = sorted(wanted - {last})  # read by hooks; the last states are the output of the model
+    # A list of modules, None if the layers are not separate modules, or [] if no inner layer is read.
     modules = layer_modules(model) if inner else []
     states: dict[int, Tensor] = {}
     with ExitStack() as stack:  # the hooks below are removed at its end
@@ -182,6 +185,7 @@ def encode(
             keep = partial(states.__setitem__, number)
             stack.enter_context(_calling_with_input(modules[number], keep))
         if last not in wanted:
+            # PyTorch calls the hooks of a module in the order of registration, so `keep` runs before `_stop`.
             stack.enter_context(_calling_with_input(modules[inner[-1]], _stop))
         with suppress(_Stop):
             states[last] = base_of(model)(**arguments)[0]

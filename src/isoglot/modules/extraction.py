@@ -228,7 +228,12 @@ def entmax15(scores: Tensor, *, dim: int = -1, mask: Tensor | None = None) -> Te
     mean = ordered.cumsum(dim) / k
     squared_deviation = k * ((ordered**2).cumsum(dim) / k - mean**2)
     root_for_k = mean - ((1.0 - squared_deviation) / k).clamp(min=0.0).sqrt()
-    # It holds for 1, 2, ... up to the k that counts, so the number of times that it holds is this k, at index k − 1.
+    # The condition holds for every k up to the one that counts, and for none above it. For the scores 1, 0, −3:
+    #
+    #     k                      1      2      3
+    #     root for k         −1.00  −0.91  −0.91
+    #     k-th value          0.00  −0.50  −1.00
+    #     root ≤ value         yes    yes     no     the k that counts is 2, at index 1
     index = (root_for_k <= ordered).sum(dim, keepdim=True) - 1
     root, kth_value = root_for_k.gather(dim, index), ordered.gather(dim, index)
     # Rounding can leave the root a little below a value that is not among the k largest: it gets 0, not 1e-7.

@@ -17,7 +17,9 @@
 # read by one later reader, or summed by autograd into a tensor of its own.
 #
 # A *slot* is an input of a reader's own autograd function that is never read: it only gives that function a place to
-# return a gradient to, the whole one (`dense_slot`) or its factors (`product_slots`).
+# return a gradient to. With the three of `product_slots` the reader is a link of the chain: it returns the factors of
+# its gradient, and their product is added in place. With the one of `dense_slot` the reader adds nothing itself: it
+# returns its whole gradient, and autograd sums that with the gradient of the tail.
 from collections.abc import Sequence
 from typing import Any, cast
 

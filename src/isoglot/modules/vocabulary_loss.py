@@ -14,14 +14,6 @@ from isoglot.modules.shared_table import SharedTable, add_product
 
 _LOGITS = {"cpu": 1 << 25, "cuda": 1 << 28}
 """How many logits to hold at a time: 128 MB of fp32 on a CPU, 1 GB on a GPU."""
-_FORM_BY_SLOTS = {0: None, 1: "weight", 3: "delta"}
-"""The gradient that is computed for W, by the number of slots for it (``shared_table.py`` says what a slot is).
-
-- No slot: W is not trained, and none is computed.
-- One slot: the whole gradient, ``weight`` (V, h).
-- Three slots, for two factors of the gradient and a scale: ``delta``, the gradient of the logits (N, V), is computed.
-  The other factor is the states.
-"""
 
 
 def vocabulary_loss(
@@ -72,20 +64,28 @@ def vocabulary_loss(
         states = states.to(torch.get_autocast_dtype(kind))
     if chunk is None:
         chunk = max(1, _LOGITS.get(kind, _LOGITS["cuda"]) // max(1, shared.weight.shape[0]))
-    grad = torch.is_grad_enabled()
     rows, width = states.shape
     # Factors of N × (V + h) numbers are then at most h² more than V × h.
     keeps_factors = rows <= width
     slots = shared.product_slots(rows, states.dtype) if keeps_factors else shared.dense_slot()
+    wanted: set[str] = set()  # the gradients to compute
+    if torch.is_grad_enabled() and states.requires_grad:
+        wanted.add("states")
+    if torch.is_grad_enabled() and bias is not None and bias.requires_grad:
+        wanted.add("bias")
+    # W has slots if it is trained. Its gradient is computed whole, or as Δ; the other factor is the states.
+    if slots:
+        wanted.add("delta" if keeps_factors else "weight")
     table = shared.values(states.dtype)
-    result = _Loss.apply(states, labels, bias, shared.weight.detach(), table, chunk, grad, *slots)  # type: ignore[no-untyped-call]
+    result = _Loss.apply(states, labels, bias, shared.weight.detach(), table, chunk, wanted, *slots)  # type: ignore[no-untyped-call]
     return cast(tuple[Tensor, Tensor], result)
 
 
 class _Loss(torch.autograd.Function):
     """The sum and the number correct. The forward computes the gradients, chunk by chunk; the backward scales them.
 
-    ``weight`` is W as it is stored, ``table`` the same in the type of the states.
+    ``weight`` is W as it is stored, ``table`` the same in the type of the states. ``slots`` are the places to which the
+    gradient of W is returned (``shared_table.py``).
     """
 
     @staticmethod
@@ -97,18 +97,9 @@ class _Loss(torch.autograd.Function):
         weight: Tensor,
         table: Tensor,
         chunk: int,
-        grad: bool,
+        wanted: Set[str],
         *slots: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        needs = ctx.needs_input_grad
-        wanted: set[str] = set()  # the gradients to compute
-        if needs[0] and grad:
-            wanted.add("states")
-        if needs[2] and grad:
-            wanted.add("bias")
-        form = _FORM_BY_SLOTS[len(slots)]
-        if form is not None:
-            wanted.add(form)
         total, correct, gradients = _run(states, labels, table, bias, chunk, wanted)
         ctx.save_for_backward(states, labels, weight, bias)
         ctx.chunk, ctx.wanted, ctx.gradients = chunk, wanted, gradients

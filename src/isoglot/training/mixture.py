@@ -37,9 +37,9 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
     together, so a batch holds each stream's share of the data instead of as many examples of one as of another.
 
     Args:
-        streams: name to encoded stream, a :class:`datasets.Dataset`; ``length`` is its column for the sorting.
+        streams: name to encoded stream, a :class:`datasets.Dataset`; examples are sorted by its column ``length``.
         primary: the stream whose epochs are counted.
-        length: number of positions of the run, not the streams' column; ``None``: endless (``len()`` is then one
+        length: ``len()`` of the mixture, the number of positions of the run; ``None``: endless (``len()`` is then one
             epoch).
         seed: the run's seed.
         bucket: positions per window; ``None``: no sorting, an epoch is one window. A recipe's ``bucket`` counts

@@ -15,7 +15,8 @@ from isoglot.training.model import AlignmentModel
 _IS_ENCODER = "waits"
 """Key of a parameter group of the optimiser: whether its parameters belong to the encoder or the embeddings.
 
-The encoder is the part that waits while ``freeze_encoder_steps`` run. Checkpoints hold the key, so it keeps its name.
+During the first ``freeze_encoder_steps`` the groups with true are not trained: they wait for the new head. The key is
+saved in checkpoints, so it keeps this name.
 """
 
 
@@ -37,6 +38,9 @@ def part_rates(model: AlignmentModel, parts: PartsSection) -> dict[nn.Parameter,
     3. The rest of the encoder, such as a last normalisation: ``encoder``.
     4. The masked-LM head: ``head``.
     5. Everything else, the objectives and the language embeddings: ``objectives``.
+
+    These are learning rates alone. Weight decay goes by names, for the objectives too: the library
+    (``Trainer.get_decay_parameter_names``) leaves biases and normalisations out, and everything else decays.
 
     With two layers and ``layer_decay: 0.5`` the highest layer has rate 1, the lower one 0.5, the embeddings 0.25.
     """

@@ -59,7 +59,11 @@ class StagedTrainer(Trainer):
         raise NotImplementedError
 
     def train(self, resume_from_checkpoint: str | bool | None = None, **kwargs: Any) -> TrainOutput:  # type: ignore[override]
-        """Train, or go on training from a checkpoint; ``True`` is the newest complete one."""
+        """Train, or go on training from a checkpoint; ``True`` is the newest complete one.
+
+        A run that returns from here counts as finished: it is exported and gets its manifest. A callback that stops a
+        run before its last step and wants to leave it resumable must raise, not set ``control.should_training_stop``.
+        """
         checkpoint = checkpoints.chosen_checkpoint(
             resume_from_checkpoint, self.folder, plan=self.plan(), is_main=self.is_world_process_zero()
         )
@@ -77,7 +81,11 @@ class StagedTrainer(Trainer):
         return str(self._staging or super()._get_output_dir(trial))
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        """Write a checkpoint aside, then rename it. Ranks wait for each other before and after they write.
+        """Write a checkpoint aside, then rename it.
+
+        The library calls this method after a step at which a callback set ``control.should_save``, and ``on_save`` of
+        the callbacks after it returns. Every rank has to save at the same step: ranks wait for each other before and
+        after they write.
 
         Step 200 is written into ``OUT/.saving/checkpoint-200`` and becomes ``OUT/checkpoint-200``.
         """

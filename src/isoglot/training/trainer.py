@@ -161,7 +161,11 @@ class AlignmentTrainer(CheckpointingTrainer):
         return scheduler
 
     def _get_num_items_in_batch(self, batch_samples: list[Any], device: torch.device) -> Any:
-        """Count the items of the whole optimiser step for each objective, over all micro-batches and ranks."""
+        """Count the items of the whole optimiser step for each objective, over all micro-batches and ranks.
+
+        The library calls this method once before the forwards of a step, so the model's step is set here and the step's
+        tokens are counted.
+        """
         model = self.accelerator.unwrap_model(self.model, keep_torch_compile=False)
         model.step = self.state.global_step
         self.meter.tokens += sum(real_tokens(batch) for batch in batch_samples)
