@@ -1,5 +1,6 @@
-"""The command line: `isoglot VERB ...`; each command calls the Python function of the same name.
+"""The command line: `isoglot VERB ...`; each command calls a Python function, which its body imports.
 
+`isoglot align`, for example, calls :func:`isoglot.aligners.align_file.align_file`, which does all the work.
 Nothing heavy is imported before a command needs it. Open ``program.py`` first: the list of commands, by what they are
 for. A module a subject has the commands (``alignment.py``, ``mining.py``, ``pretraining.py``, ``tasks.py``, ...).
 
