@@ -6,6 +6,7 @@ for. A module a subject has the commands (``alignment.py``, ``mining.py``, ``pre
 
 - Flags come from option models: ``flags.py``; ``first_options.py`` says which the help shows first, ``help.py`` lays
   the help out, ``option_list.py`` prints options of tasks, views and objectives.
+- ``--limit`` is how many input rows are used at most; ``--count`` is how many examples or word pairs are shown.
 - Messages: ``spelling.py`` writes the options in messages as flags, ``console.py`` shows progress on standard error.
 - The end: ``ending.py`` has the entry point, and turns an error into one line and an exit code.
 """
