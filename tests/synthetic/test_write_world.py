@@ -17,9 +17,10 @@ from isoglot.formats.schema import SPAN
 from isoglot.runs.listed import LIST
 from isoglot.synthetic.options import WorldRequest
 from isoglot.synthetic.world import SPLITS, World
-from isoglot.synthetic.write_world import write_world
+from isoglot.synthetic.write_world import _UNRECORDED_TEXTS, _hash_of_texts, write_world
 from isoglot.tasks import build_task
 
+MODULE = "isoglot.synthetic.write_world"
 SMALL = WorldRequest(seed=3, text=60, pos=20, ner=25, nli=30, paws=15, qa=12, dev=8, test=9)
 WORLD = World(seed=3)
 
@@ -144,3 +145,31 @@ def test_write_world_leaves_nothing_behind_after_mistakes(tmp_path: Path) -> Non
         with pytest.raises((ConfigurationError, ValidationError), match=said):
             write_world(tmp_path / "w", WorldRequest.model_validate({**dict(SMALL), **wrong}))
     assert not list(tmp_path.iterdir())
+
+
+def test_write_world_tells_folders_of_another_grammar(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = WorldRequest(text=3, pos=0, ner=0, nli=0, paws=0, qa=0, dev=1, test=1)
+    path = tmp_path / "world"
+    monkeypatch.setattr(f"{MODULE}._hash_of_texts", lambda: _UNRECORDED_TEXTS)
+    write_world(path, request)
+    # With the first grammar and lexicon, the record has the request alone.
+    assert json.loads((path / "manifest.json").read_text())["world"] == request.model_dump()
+    assert not write_world(path, request)[1]
+    monkeypatch.setattr(f"{MODULE}._hash_of_texts", lambda: "another")
+    with pytest.raises(ConfigurationError, match=r"holds another world \(different: world.texts\)"):
+        write_world(path, request)
+    assert write_world(path, request, overwrite=True)[1]
+    assert not write_world(path, request)[1]
+
+
+def test_hash_of_texts_counts_rules_and_not_comments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{MODULE}.resources.files", lambda package: tmp_path)
+    (tmp_path / "lexicon.txt").write_text("# Words\n@noun\nhen\n")
+    grammars = ("# One\n@and\n1 and\n", "# Two\n@and\n1 and\n", "# One\n@and\n2 and\n")
+    hashes = []
+    for grammar in grammars:
+        (tmp_path / "grammar.txt").write_text(grammar)
+        hashes.append(_hash_of_texts())
+    assert hashes[0] == hashes[1] != hashes[2]

@@ -40,6 +40,11 @@ def align_file(
 ) -> int:
     """Align bitext files and write the links; returns the number of pairs, including those that cannot be aligned.
 
+    An aligner that learns reads all pairs before it aligns the first. Kept parts of a stopped run are used if the text
+    of their pairs and all that :func:`~isoglot.aligners.in_parts.links_made_from` records are unchanged; a finished
+    corpus is recognised by what :func:`_made_from` records. An option of this function that changes the pairs that are
+    read would have to be in both records.
+
     Args:
         sources: Files of sentence pairs.
         out: File or corpus folder to write.

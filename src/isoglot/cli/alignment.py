@@ -91,7 +91,7 @@ class LinkMethod(Options):
 
 
 class BitextReading(PairReading, SideLanguages):
-    """Flags for how sentence pairs are read, and for their languages."""
+    """Flags for how sentence pairs are read, and for their languages; of `isoglot align` and `isoglot filter`."""
 
 
 def _list_methods(listed: bool) -> None:
@@ -153,6 +153,7 @@ def align(
     from isoglot.corpus.open_corpus import corpus_sources
 
     request = aligner_request(**options)
+    # `sides.reading` has the values of the reading flags (columns, formats), `tags_or_unnamed` the two language codes.
     sources = corpus_sources(inputs, languages=sides.tags_or_unnamed, **sides.reading)
     with Console(quiet=running.quiet) as console:
         if isinstance(request, Encoder) and "method" not in options:
@@ -163,6 +164,7 @@ def align(
             request,
             form,
             progress=console,
+            # For a corpus folder and a saved model; a file of links is always replaced.
             overwrite=running.overwrite,
             resume=stopped.resume,
         )

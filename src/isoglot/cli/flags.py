@@ -37,9 +37,10 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     1. A field that is a model itself has flags of its own beside the others. If the field may be ``None``, it is
        ``None`` until one of these flags is given; then those that the inner model requires are required.
     2. A mapping is given as ``NAME=VALUE``, several times; a sequence by repeating the flag.
-    3. A parameter ``Annotated[dict[str, Any], One, Other]`` stands for models of which the command builds one. It has
-       the flags of all of them, and the command gets a dictionary of the values that were given, by field; the values
-       of ``--set`` are among them.
+    3. A parameter ``Annotated[dict[str, Any], One, Other]`` stands for models (or one) that the command builds itself.
+       It has the flags of all of them; of fields with one name the first counts. The command gets a dictionary of the
+       values that were given, by field; the values of ``--set`` are among them.
+    4. Models of different parameters must not have a field name in common.
 
     Raises:
         ConfigurationError: When the command runs: all values that the models refuse, named by their flags.
@@ -76,8 +77,10 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
                 value = arguments.pop(field_name)
                 if field_name in typed:
                     parsed[field_name] = _parsed(field, flag_of(field_name, field), value)
-            is_one_model = models[0] is hints[name]  # else rule 3: a dictionary for one of several models
-            arguments[name] = validated(models[0], parsed) if is_one_model else _with_settings(parsed)
+            takes_model = (
+                models[0] is hints[name]
+            )  # `gold: Gold`; else rule 3, and the hint is `Annotated[...]`
+            arguments[name] = validated(models[0], parsed) if takes_model else _with_settings(parsed)
         if any(isinstance(model, CompareFlags) and model.verify for model in arguments.values()):
             from isoglot.runs.fingerprint import forget
 
@@ -122,7 +125,7 @@ def _with_settings(given: dict[str, Any]) -> dict[str, Any]:
 
 def _parameters(*models: type[BaseModel]) -> Iterator[inspect.Parameter]:
     """Yield a parameter with a typer option for each field of the models."""
-    for name, field, needed in fields_of(*models):
+    for name, field, is_required in fields_of(*models):
         extra = extra_of(field)
         kind, metavar = _flag_type(field)
         # Few choices stand beside the flag, many at the end of its help.
@@ -150,7 +153,7 @@ def _parameters(*models: type[BaseModel]) -> Iterator[inspect.Parameter]:
         yield inspect.Parameter(
             name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if needed else default,
+            default=inspect.Parameter.empty if is_required else default,
             annotation=Annotated[kind, info],
         )
 

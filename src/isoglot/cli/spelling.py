@@ -64,20 +64,22 @@ class FlagSpelling:
         return [",".join(map(str, value))] if is_typed_once else list(value)
 
     def _languages(self, value: Any) -> str:
-        """Write the language of a text, or both languages of a pair of texts.
+        """Write the language of a text, or both languages of a pair of texts; without a value, name the flags alone.
 
         1. Two languages are ``--source-lang en --target-lang de`` in a command that has these flags.
         2. One language is ``--lang en``; two are ``--lang en,de`` in a command that has this flag alone.
         3. In a command with neither, both are ``--languages en,de``.
         """
+        names_flags_alone = value is NO_VALUE
         is_list = isinstance(value, list | tuple)
         values = value if is_list else str(value).split(",")
-        is_pair = value is NO_VALUE or is_list or len(values) > 1
+        # Without a value, a command with flags for both sides has both named.
+        is_pair = names_flags_alone or is_list or len(values) > 1
         has_sides = _SIDES[0] in self._parameters
         names = _SIDES if has_sides and is_pair else ("language",)  # 1, 2
         flags = [self._parameters[name].opts[0] for name in names if name in self._parameters]
         flags = flags or ["--languages"]  # 3
-        if value is NO_VALUE:
+        if names_flags_alone:
             return " and ".join(flags)
         if len(flags) < len(values):
             return f"{flags[0]} {_quoted(','.join(values))}"

@@ -1,4 +1,9 @@
-"""Transliteration of plain text by a reversible change of alphabet, for any tokenizer that is trained afterwards."""
+"""Transliteration of plain text by a reversible change of alphabet, for any tokenizer that is trained afterwards.
+
+Reversible: no two characters of the table have the same copy, so the original can be read off the derived text. (é
+becomes the copy of e with an accent behind it, and NFC joins both again on the way back.) A further character in
+:func:`_letter_table` needs a copy of its own.
+"""
 
 import string
 import unicodedata
@@ -27,7 +32,8 @@ _PRECOMPOSED = (*range(0x00C0, 0x0250), *range(0x1E00, 0x1F00))
 def _letter_table(alphabet: str) -> dict[int, str]:
     """Make a ``str.translate`` table from Latin letters to another script, with their case and their accents.
 
-    Digits and ASCII punctuation get copies of their own, which stay digits and punctuation.
+    ASCII digits and ASCII punctuation get copies of their own, which are digits and punctuation too. All other
+    characters, such as the digits of other scripts, stay as they are.
     """
     if alphabet not in ALPHABETS:
         raise ConfigurationError(f"unknown alphabet {alphabet!r}; {did_you_mean(alphabet, ALPHABETS)}")
@@ -51,7 +57,9 @@ def _letter_table(alphabet: str) -> dict[int, str]:
 
 
 class Transliteration:
-    """Writes every word letter by letter in another alphabet: a copy of the vocabulary, word for word.
+    """Writes every word character by character in another alphabet: a copy of the vocabulary, word for word.
+
+    Latin letters, ASCII digits and ASCII punctuation change (:func:`_letter_table`).
 
     Args:
         alphabet: A key of :data:`ALPHABETS`.
@@ -63,6 +71,8 @@ class Transliteration:
     Example:
         >>> Transliteration()(Sentence.of("a cab")).words
         ('ա', 'գաբ')
+        >>> hex(ord(Transliteration().word("7")))
+        '0xa8d7'
     """
 
     def __init__(self, alphabet: str = "armenian", *, shared: Collection[str] = ()) -> None:

@@ -81,14 +81,13 @@ def arrangements(n: int) -> Arrangements:
         occurrences.append(sparse.csr_matrix(has_column.astype(np.float64)))
         pair_columns.append(np.stack([np.full(first.size, _PAIR_KINDS.index(kind)), first, second], axis=1))
 
-    # BI: runs of two, with one BOS and one EOS: the first member follows BOS, and EOS follows the last member.
+    # BI: runs of two.
     run_occurrences, runs_of_two = _distinct_runs(orders, 2, padding=1)
     occurrences.append(run_occurrences)
     kind_numbers = np.full((len(runs_of_two), 1), _PAIR_KINDS.index("BI"))
     pair_columns.append(np.concatenate([kind_numbers, runs_of_two], axis=1))
 
-    # HI: runs of three to five. All lengths have the padding of the longest, as in the published models, so a short
-    # run can also be of EOS alone.
+    # HI: runs of three to five. All lengths have the padding of the longest, as in the published models.
     run_columns = []
     longest = min(n, _LONGEST_RUN)
     for length in range(_SHORTEST_RUN, longest + 1):
@@ -102,10 +101,13 @@ def arrangements(n: int) -> Arrangements:
 def _distinct_runs(orders: NDArray[np.int64], length: int, *, padding: int) -> tuple[Any, NDArray[np.int64]]:
     """Find the different runs of ``length`` members in orders padded with BOS and EOS; count them in each order.
 
-    The order *house old* of a group of two has three runs of two: BOS *house*, *house old*, *old* EOS.
+    A run ends at the first member, or at any place after it up to the last EOS. So no run is of BOS alone, but one is
+    of EOS alone where the padding is as long as the run. The order *house old* of a group of two has these runs of two:
 
-    ``padding``: How many BOS stand before each order, and how many EOS after it. A run ends at the first member or
-    later, so none is of BOS alone.
+    - with a padding of 1: BOS *house*, *house old*, *old* EOS
+    - with a padding of 2: these three and EOS EOS
+
+    ``padding``: How many BOS stand before each order, and how many EOS after it; at least ``length - 1``.
 
     Returns:
         How often each order has each run, (n!, runs), sparse; and the members of the runs, (runs, length).

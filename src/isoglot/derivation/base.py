@@ -95,18 +95,19 @@ def compose(*transforms: Transform) -> Transform:
 
     Source: Tang et al. 2022, §4: "applying transformation T_t2 followed by T_t1".
     """
-    *later, first = transforms
+    # The last transform is applied first, so the others follow from right to left.
+    *following, first = transforms
 
     def composed(sentence: Sentence, *, key: int) -> DerivedSentence:
         derived = first(sentence, key=key)
-        for transform in reversed(later):
+        for transform in reversed(following):
             step = transform(with_derived_words(sentence, derived), key=key)
             # The origins of this step are words of `derived`, whose own origins are words of the original.
             origin = [derived.origin[number] for number in step.origin]
             derived = DerivedSentence(step.words, tuple(origin))
         return derived
 
-    return composed if later else first
+    return composed if following else first
 
 
 def with_derived_words(sentence: Sentence, derived: DerivedSentence) -> Sentence:

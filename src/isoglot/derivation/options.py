@@ -34,7 +34,8 @@ class TransformOptions(Options):
     with_replacement: bool = _trans(False, "Sample that share as the paper's code does: 22.1 % for 0.25.")
     level: Literal["word", "token"] = _inv("word", "inv: units that change places; token needs --tokenizer.")
     # In the record of a folder the key is `split` (as for `split_sentences` below): with another key, a folder that was
-    # derived before would not be recognised.
+    # derived before would not be recognised. Nor would it with a new field, unless the field's default is None: a key
+    # that a record lacks counts as None.
     sentence_by_sentence: bool = internal(
         False, validation_alias=AliasChoices("sentence_by_sentence", "split"), serialization_alias="split"
     )
@@ -126,6 +127,7 @@ class DeriveRequest(Options):
     parses: str | None = _syn(None, "CoNLL-U file with the trees of the input's sentences, if it has none.")
     first_parse_only: bool = _syn(False, "Take the first sentence of a text that was parsed as several.")
     lexicon: float = _trans(1.0, "Share of the gold lexicon to draw; 0 for none.", ge=0, le=1)
+    # How the input is read (fields of `Reading` that were given); `options` above are those of the transformation.
     source: Mapping[str, Any] = option({}, "Further keys of a source, such as columns.", flags=None)
     limit: int | None = _reading(None, "Derive at most this many rows.", ge=1)
 

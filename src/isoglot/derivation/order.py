@@ -186,8 +186,8 @@ def _literal(words: tuple[str, ...]) -> DerivedSentence:
     reverse = tuple(range(len(words) - 1, -1, -1))
     first_word, last_word = words[0], words[-1]
     if last_word and last_word[-1] in {*END_MARKS}:  # 1
-        mark = last_word[-1]
-        inverted = [last_word[:-1], *words[-2::-1]]
+        mark, without_mark = last_word[-1], last_word[:-1]
+        inverted = [without_mark, *reversed(words[:-1])]
         inverted[-1] += mark
         return DerivedSentence(tuple(inverted), reverse)
     if len(words) == 1:  # 2
@@ -195,7 +195,9 @@ def _literal(words: tuple[str, ...]) -> DerivedSentence:
     if first_word in {*END_MARKS}:  # 3
         # Reversed, the mark stands last, and the code takes it for the final character. It has no origin of its own:
         # `? who` has the words `who?`, whose origin is word 1.
-        return DerivedSentence((*words[:1:-1], words[1] + first_word), reverse[:-1])
+        after_second = words[2:]
+        origin = reverse[:-1]  # without word 0, the mark
+        return DerivedSentence((*reversed(after_second), words[1] + first_word), origin)
     return DerivedSentence(words[::-1], reverse)  # 4
 
 

@@ -61,8 +61,10 @@ class Parses(ExitStack):
         1. All beginnings of a text sort before the text, and the longest beginning is the last of them.
         2. So the last sentence that sorts before the text, or is the text, is looked at. If the text begins with it,
            it is found.
-        3. If not, a sentence that the text begins with must be inside what both have in common: for ``abcd``, of the
-           sentences ``ab`` and ``abca``, the second is looked at, and both have ``abc`` in common. That is looked up.
+        3. If not, the search goes on with the common beginning of the text and that sentence: every sentence that the
+           text begins with sorts before the one that was looked at, so the common beginning begins with it too. With
+           the sentences ``ab`` and ``abca``, the text ``abcd`` first meets ``abca``. Their common beginning is ``abc``,
+           and the search for ``abc`` finds ``ab``.
         """
         query = "SELECT text, tree FROM trees WHERE text <= ? ORDER BY text DESC, rowid LIMIT 1"
         while row := self._trees.execute(query, (text,)).fetchone():  # 1

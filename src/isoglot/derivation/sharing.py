@@ -59,7 +59,7 @@ def gold_lexicon(
         Words and their translations, the most frequent first; equally frequent ones by alphabet.
 
     Example:
-        >>> gold_lexicon({("a", "ա"): 2, ("cab", "գաբ"): 3, ("7", "7"): 9})
+        >>> gold_lexicon({("a", "ա"): 2, ("cab", "գաբ"): 3, ("中", "中"): 9})
         [('cab', 'գաբ'), ('a', 'ա')]
 
     Source: Tang et al. 2022, Tables 4 and 5.

@@ -19,9 +19,10 @@ The words of this room, each for one thing:
 - *mark*: a word without a letter or digit.
 - *line*: one segment with inline tags; its translation has none yet. A *linked line* has both, and the word links.
 - *element*: a tag that stands alone, or a pair of tags with the text between them. Its *parent* is the element that
-  holds it, or the line.
-- *extent*: the words of an element in the source. An element without any, such as `<br/>`, is *wordless*.
-- *empty element*: an element without words in the translation; wordless, or lost in projection.
+  holds it, or the line. Two codes of a pair that crosses elements are two elements, each of one tag.
+- *extent*: the words of an element in the source.
+- *wordless*, in the source: an element whose extent has no words, such as `<br/>`.
+- *empty*, in the translation: an element without words there. It is wordless, or was lost in projection.
 - *boundary*: a place between two words, by the number of the word behind it.
 - *position*: a boundary, or a place inside a word.
 - *spans of a text*: the ranges of characters of its words, beside ``words``; no labels.

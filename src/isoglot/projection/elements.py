@@ -21,7 +21,8 @@ class Placements(NamedTuple):
     """The places of a line's elements in the translation, by the numbers of the elements.
 
     An element is in ``ranges`` or in ``boundaries``. Only one whose parent is in ``boundaries`` is in neither: it is
-    written together with its parent.
+    written together with its parent. Any other element that is in neither would not be written at all, nor would the
+    elements inside it.
     """
 
     line: LinkedLine
@@ -99,8 +100,9 @@ def fill_parent(line: LinkedLine, parent: int | None, ranges: Ranges) -> Ranges:
 
     ``<p><b>Save</b> <i>the file</i></p>`` leaves no word of ``<p>`` outside ``<b>`` and ``<i>``, so its translation
     must not either. The unclaimed words between two neighbours are divided at the new end of the left one: words before
-    that go to the left neighbour; the others go to a child that was lost in projection and follows the left one in the
-    source, else to the right neighbour. The new end of the left one is
+    that go to the left neighbour; the others go to a child that was lost in projection and directly follows the left
+    one in the source, else to the right neighbour. Of several lost children in a row, only the first gets words; the
+    others stay lost. The new end of the left one is
 
     1. before all unclaimed words at the beginning of the parent, where there is no left neighbour;
     2. behind all unclaimed words at the end of the parent, if no lost child is there for them;
@@ -113,7 +115,8 @@ def fill_parent(line: LinkedLine, parent: int | None, ranges: Ranges) -> Ranges:
     if parent_range is None or not _children_fill(line, children, line.source_range(parent)):
         return {}
     filled = {child: ranges[child] for child in children if child in ranges}
-    # Lost children, each by the child before it in the source; None stands before the first child.
+    # Lost children, each by the child directly before it in the source; None stands before the first child. Look-ups
+    # are by children that have words, so a lost child behind another lost one is not found.
     lost_after = {before: child for before, child in pairwise([None, *children]) if child not in ranges}
     in_translation = sorted(filled, key=filled.__getitem__)
     for left, right in pairwise([None, *in_translation, None]):

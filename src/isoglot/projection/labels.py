@@ -74,7 +74,11 @@ class LabelledPair(SentencePair):
 
 @dataclass
 class ProjectionCounts:
-    """Counts of the labels that were carried, and of those that were not."""
+    """Counts of the labels that were carried, and of those that were not.
+
+    ``fates`` counts spans (of markup: elements that have words in the source), ``words`` and ``labelled`` count words.
+    A count of anything else, such as single tags, needs a field of its own and a phrase in :meth:`summary`.
+    """
 
     examples: int = 0  # sentences, lines or questions
     written: int = 0

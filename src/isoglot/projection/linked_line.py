@@ -85,7 +85,7 @@ def linked_line(marked: MarkedText, pair: SentencePair) -> LinkedLine:
     targets_of = defaultdict[int, list[int]](list)
     for source_word, target_word in pair.links:
         targets_of[source_word].append(target_word)
-    return LinkedLine(marked, source, target, extents, children, targets_of)
+    return LinkedLine(marked, source, target, extents, children, dict(targets_of))
 
 
 def extents_of(marked: MarkedText, spans: Sequence[Range]) -> list[Extent]:
@@ -102,7 +102,8 @@ def extents_of(marked: MarkedText, spans: Sequence[Range]) -> list[Extent]:
     ends = [end for _, end in spans]
     positions: list[Position] = []
     for tag in marked.tags:
-        word = bisect_right(ends, tag.offset)  # the first word that does not end before the tag
+        # The first word that ends behind the tag; a word that ends right at the tag is passed over.
+        word = bisect_right(ends, tag.offset)
         start = starts[word] if word < len(starts) else tag.offset
         positions.append((word, max(tag.offset - start, 0)))
     extents = []

@@ -188,9 +188,11 @@ def _linked_by_aligner(kind: LabelKind, request: AnyAligner, kept: Parts) -> Ite
     def window_pairs(*, mode: WordMode, warn: Warn | None) -> Iterator[SentencePair]:
         """Yield the window pairs of all pairs; ``warn`` comes in the first of several loops only."""
         number = 0
-        # An aligner that learns loops over them once to learn, with `warn`, and once more to align, without.
+        # An aligner that learns loops twice: first to learn, then to align. Only the first loop gets `warn`.
         is_learning = request.learns and warn is not None
-        for pair in read() if is_learning else to_align:
+        # `to_align` keeps in memory the pairs that are not yielded yet, so learning reads all pairs by itself.
+        pairs = read() if is_learning else to_align
+        for pair in pairs:
             for _, _, window_pair in kind.window_pairs(pair):
                 number += 1
                 if isinstance(warn, Warnings):

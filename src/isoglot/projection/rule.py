@@ -38,7 +38,7 @@ class ProjectedSpan(NamedTuple):
 
     target_range: Range | None  # None where the span is lost
     fate: Fate
-    dropped: tuple[int, ...] = ()  # target words of the pieces that are not kept
+    dropped: tuple[int, ...] = ()  # target words of the span's pieces that are not kept
 
 
 class _Weight(NamedTuple):
@@ -92,10 +92,13 @@ def project_spans(
         exclusive: Apply rule 3; answers to different questions may share words.
         gap: Words that are filled in between two of a span (rule 4).
         parents: For each span the number of an earlier one that it must not leave, or None.
-        marks: For markup only: the target words without a letter or digit. Three things change. A mark helps to choose
-            a piece only where the other words do not. Words without links are filled in, however many they are. And a
-            span that rule 1 gives no word takes the words that it shares with others, even if only one of three links
-            comes from it.
+        marks: The target words without a letter or digit, for markup; None for other labels. With marks, even if there
+            are none of them, the rules for markup hold:
+
+            - Rule 1: a span that gets no word takes the words that it shares with others, even if only one of three
+              links comes from it.
+            - Rule 4: words without links are filled in, however many they are.
+            - Rule 4: a mark helps to choose a piece only where the other words do not.
 
     Example:
         >>> from isoglot.formats.sentence_pair import SentencePair
@@ -105,6 +108,7 @@ def project_spans(
         >>> project_spans([(0, 2)], links, 5, gap=0)[0].target_range
         (1, 2)
     """
+    is_markup = marks is not None
     by_target = _links_by_target(pair, length)
     targets_of = defaultdict[int, list[int]](list)
     for source, target in pair.links:
@@ -112,7 +116,7 @@ def project_spans(
     claims: dict[Range, _Claims] = {}
     for span in spans:
         majority, minority = _claims_of(span, targets_of, by_target)  # 1
-        claims[span] = minority if marks is not None and not majority else majority
+        claims[span] = minority if is_markup and not majority else majority
     allowed = _allowed_spans(claims) if exclusive else {}  # 3
     projected: list[ProjectedSpan] = []
     for number, span in enumerate(spans):
@@ -124,7 +128,7 @@ def project_spans(
         is_barred = partial(_is_barred, span, allowed)
         inside = {word: weight for word, weight in claims[span].items() if first <= word < stop}
         own = {word: weight for word, weight in inside.items() if not is_barred(word)}
-        pieces = _pieces(own, by_target, is_barred, gap, fill_unlinked=marks is not None)  # 4
+        pieces = _pieces(own, by_target, is_barred, gap, fill_unlinked=is_markup)  # 4
         projected.append(_heaviest_piece(span, pieces, own, by_target, marks or ()))
     return projected
 
@@ -172,7 +176,7 @@ class _SpanGroup(NamedTuple):
         return _SpanGroup(max(self.last_start, span[0]), min(self.first_end, span[1]))
 
     def excludes(self, span: Range) -> bool:
-        """Whether a span of the group has no word in common with another span."""
+        """Whether ``span`` has no word in common with at least one span of the group."""
         return span[1] <= self.last_start or self.first_end <= span[0]
 
 

@@ -62,6 +62,8 @@ def ends_behind_starts(tags: Sequence[PlacedTag], crossing: Sequence[tuple[int, 
     order can turn them around. Then the end waits for its beginning and stands directly behind it. No tag gets a
     position before that of the tag in front of it.
 
+    ``tags`` must have the beginning of every pair in ``crossing``: an end whose beginning never comes is not written.
+
     Example:
         >>> ends_behind_starts([((0, 0), 1), ((2, 0), 0)], crossing=[(0, 1)])
         [((2, 0), 0), ((2, 0), 1)]

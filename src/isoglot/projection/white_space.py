@@ -234,20 +234,21 @@ def _slots_at_edges(line: LinkedLine, group: TagGroup, slots: Sequence[str | Non
 
     a. Where the translation begins or ends, there is no white space outside the tags.
     b. Where the source begins or ends, it says nothing about the outer slot. If the slot on the other side of the group
-       has a space, the outer slot gets the same one. So ``<b> Save</b> it`` becomes ``Es  <b>sichern</b>``: both slots
-       beside ``<b>`` may have the two spaces of the translation, and rule 2 of :func:`spaces_around` takes the outer.
-       If that slot is empty (``""``), there is no space to copy, and the outer slot stays None.
+       (after rule a) has a space, the outer slot gets the same one. So ``<b> Save</b> it`` becomes
+       ``Es  <b>sichern</b>``: both slots beside ``<b>`` may have the two spaces of the translation, and rule 2 of
+       :func:`spaces_around` takes the outer. If that slot is empty (``""``), there is no space to copy, and the outer
+       slot stays None.
     """
     first, *between, last = slots
     begins_source = first is None and group.tags[0].offset == 0
     ends_source = last is None and group.tags[-1].offset == len(line.marked.text)
     if not group.left:  # a
         first = None
-    elif begins_source:  # b
+    elif begins_source:  # b: `or None`, because an empty slot ("") has no space to copy
         first = last or None
     if not group.right:  # a
         last = None
-    elif ends_source:  # b: the first slot may just have lost its space by rule a
+    elif ends_source:  # b
         last = first or None
     return [first, *between, last]
 

@@ -3,7 +3,8 @@
 Each function says what a model of its family is, lists all models, and adds statements, each with its truth: the set of
 models in which it is true. ``models - every``, the models in which *every* is false, is then the truth of *not every*.
 To add a statement, write its wording (:mod:`isoglot.synthetic.grammar`) and work out this set. The weights of the
-family's pairs must then be made again: ``python benchmarks/world_weights.py``.
+family's pairs must then be made again: ``python benchmarks/world_weights.py``. Changes of ``grammar.txt`` do not touch
+them.
 """
 
 from collections.abc import Iterable
@@ -187,15 +188,14 @@ def coordination() -> Family:
     models = set(product((False, True), repeat=3))
     family = Family("coordination", variables, models, balances_one_sided_words=False)
     for (x, i), (y, j) in permutations(zip("XYZ", range(3), strict=True), 2):
-        of_both = f"(nmod of {x}.form (conj and {y}.form))"
-        # This also closes the "(nsubj" that the lines below open.
-        together = f"(conj and {y}.form)) V.past ."
+        and_y = f"(conj and {y}.form)"
+        of_both = f"(nmod of {x}.form {and_y})"
         neither = {did for did in models if did[i] + did[j] == 0}
         single = {did for did in models if did[i] + did[j] == 1}
         both = {did for did in models if did[i] + did[j] == 2}
         alone = {did for did in models if did[i] and not did[j]}
-        family.say(f"(nsubj {x}.form {together}", both)
-        family.say(f"(nsubj (cc:preconj both) {x}.form {together}", both)
+        family.say(f"(nsubj {x}.form {and_y}) V.past .", both)
+        family.say(f"(nsubj (cc:preconj both) {x}.form {and_y}) V.past .", both)
         family.say(f"(nsubj {x}.form) V.past (conj , and so did (nsubj {y}.form)) .", both)
         family.say(f"(nsubj {x}.form (conj or {y}.form)) V.past .", single | both)
         family.say(f"(nsubj (advmod at least) one {of_both}) V.past .", single | both)

@@ -237,6 +237,7 @@ def expand(random: Random, symbol: str, number: str | None = None, argument: str
 def sample_patterns(count: int, seed: int) -> tuple[Pattern, ...]:
     """Make ``count`` patterns of random derivations; sentences longer than 40 words are left out.
 
+    So rules that make long sentences have a slightly smaller share of the patterns than their weights say.
     Patterns are remembered, because worlds of one seed share them and they take seconds to make.
     """
     random = Random(seed)

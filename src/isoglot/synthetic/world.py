@@ -167,6 +167,9 @@ class World:
         2. one of its sentences belongs to another split, or
         3. it is a story that belongs to another split as a whole; its sentences are not looked at one by one.
 
+        Patterns with many variables are left out most often by 1, so their share of the rows is a little below the
+        share of their weight.
+
         Each row draws a topic (or none), a pattern, and a lexeme for each variable, in this order: the order of draws
         is part of what a seed means.
         """

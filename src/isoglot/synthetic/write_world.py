@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterator
+from hashlib import blake2b
+from importlib import resources
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,8 @@ from isoglot.synthetic.world import SPLITS, World
 LANGUAGE = "en"
 Render = Callable[[Dataset, str], Iterator[str]]
 """Writes a data set, of the split that is named, as pieces of text."""
+_UNRECORDED_TEXTS = "d869ff8cc69a2789"
+"""The hash of the grammar and lexicon of all worlds whose record has none; records had no hash at first."""
 
 
 def write_world(
@@ -25,8 +29,8 @@ def write_world(
 ) -> tuple[dict[str, int], bool]:
     """Write data sets of every task, each in the format of its usual benchmark and with train, dev and test splits.
 
-    No sentence is in two splits. The folder appears when it is complete; one that was made from the same request is
-    left unchanged.
+    No sentence is in two splits. The folder appears when it is complete; one that was made from the same request,
+    grammar and lexicon is left unchanged.
 
     Returns:
         The number of rows by file, and whether the files were made now.
@@ -56,9 +60,29 @@ def write_world(
         return {"files": rows_of_file}
 
     report = reporter_of(progress)
-    record = Record(out, {"world": request.model_dump()}, what="world", overwrite=overwrite)
+    record = Record(out, {"world": _made_from(request)}, what="world", overwrite=overwrite)
     manifest, made_now = record.make(make)
     return manifest["files"], made_now
+
+
+def _made_from(request: WorldRequest) -> dict[str, Any]:
+    """Record everything that a world depends on, to recognise a finished one: the request, the grammar, the lexicon."""
+    made_from = request.model_dump()
+    texts = _hash_of_texts()
+    # Not with the texts of the first records: folders that were written without a hash are still recognised.
+    if texts != _UNRECORDED_TEXTS:
+        made_from["texts"] = texts
+    return made_from
+
+
+def _hash_of_texts() -> str:
+    """A hash of ``grammar.txt`` and ``lexicon.txt``, without the comments at their heads."""
+    digest = blake2b(digest_size=8)
+    for name in ("grammar.txt", "lexicon.txt"):
+        text = resources.files("isoglot.synthetic").joinpath(name).read_text(encoding="utf-8")
+        _, _, sections = text.partition("\n@")
+        digest.update(sections.encode())
+    return digest.hexdigest()
 
 
 def _conllu(rows: Dataset, split: str) -> Iterator[str]:
