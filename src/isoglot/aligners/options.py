@@ -192,7 +192,9 @@ KINDS: dict[str, type[Options]] = {
 
 
 NUMBERED = ("pharaoh", "talp", "alignv2", "naacl")
-"""Formats of :mod:`isoglot.formats.link_files` that hold word numbers alone, for which no words are needed."""
+"""Formats that write word numbers alone, without words and without probabilities."""
+_WITHOUT_PROBABILITIES = (*NUMBERED, "words", "corpus")
+"""Formats that do not write the probabilities of links."""
 
 
 class LinkFormat(Options):
@@ -251,6 +253,11 @@ class LinkFormat(Options):
     def shows_words(self) -> bool:
         """Whether the words of a pair are needed beside its links."""
         return self.output not in NUMBERED or bool(self.phrases or self.pieces or self.write_words)
+
+    @property
+    def shows_probabilities(self) -> bool:
+        """Whether the probabilities of links are written. Phrases and lexicons count links and do not read them."""
+        return self.output not in _WITHOUT_PROBABILITIES
 
     @property
     def files(self) -> list[Path]:
