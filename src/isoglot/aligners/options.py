@@ -54,8 +54,6 @@ _SENTENCES = "Write the rates of each sentence, in %, to this TSV file; not for 
 _ANY_LANGUAGE = "Use a saved model for text of other languages than it was trained on."
 _START = "Start training from this saved model, for example one that `isoglot merge` wrote."
 _TRAIN_ON = "More bitext to learn from, whose links are not written; repeatable."
-
-
 _OWN_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 """``package.module:Name``."""
 
@@ -122,7 +120,7 @@ class SavedModel(_Model):
 
 
 class Eflomal(Options):
-    """The external program, which keeps no model and reports no probabilities."""
+    """The external program, which keeps no model and reports no probabilities: ``values`` names an empty list."""
 
     learns: ClassVar[bool] = True
     values: ClassVar[Values] = "probabilities"

@@ -94,11 +94,9 @@ class _Learner(Aligner):
             tables = self.learn(text)
         else:
             tables = kept_or_learned(self, text, kept_links)
-        linked: Iterator[SentencePair]
+        linked: Iterator[SentencePair] = (SentencePair() for _ in range(text.pair_count))
         if self._use.needs_words:
             linked = _unchanged((pair.cut(text.word_mode) for pair in pairs), text)
-        else:
-            linked = (SentencePair() for _ in range(text.pair_count))
         return self._with_learned_links(linked, tables, text)
 
     def _read(self, pairs: Iterable[SentencePair]) -> _Text:
