@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,24 @@ def test_a_new_masked_lm_head_starts_at_the_frequencies_of_the_corpus(
                     counts[piece] += 1
         expected = torch.tensor(counts) / sum(counts)
         torch.testing.assert_close(result.model.model.cls.predictions.bias.exp(), expected)
+
+
+def test_a_new_head_counts_pieces_whose_ids_have_gaps(tiny_recipe: Path, tmp_path: Path) -> None:
+    whole, _, tokenizer = built(tiny_recipe)
+    folder, gap = tmp_path / "encoder", len(tokenizer) + 3
+    encoder = whole.model.model.bert
+    encoder.resize_token_embeddings(gap + 2)
+    encoder.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    # The piece "the" gets an id far behind all others.
+    content = json.loads((folder / "tokenizer.json").read_text())
+    content["model"]["vocab"]["the"] = gap
+    (folder / "tokenizer.json").write_text(json.dumps(content))
+    text = tiny_recipe.read_text()
+    start, end = text.index("model:"), text.index("streams:")
+    tiny_recipe.write_text(f"{text[:start]}model: {{path: {folder}, new_head: true}}\n{text[end:]}")
+    bias = built(tiny_recipe)[0].model.model.cls.predictions.bias
+    assert len(bias) == gap + 2 and bias[gap] > bias[gap + 1] + 1
 
 
 def test_new_heads_follow_from_seed_and_name_alone(tiny_recipe: Path) -> None:

@@ -15,7 +15,8 @@ The words of this room, each for one thing:
 
 - *pair*: a sentence and its translation, a ``SentencePair``. A *phrase pair* or *pair of words* is named in full.
 - *link*: two words that translate each other, ``(source word, target word)``, counted from 0.
-- *probability*: how sure the aligner is of a link; of some methods a *similarity*, which only orders links.
+- *probability*: how sure the aligner is of a link; of some methods a *similarity*, which only orders links. eflomal and
+  some classes of users give none; ``probabilities`` of a pair is empty then, though the pair has links.
 - *score*: of a pair, the mean over its words of the best probability among a word's links.
 - *gold links*: links that people made: *sure* ones, and *possible* ones, among which the sure ones are.
 - *piece*: what a tokenizer cuts a word into. A *unit* is a word, or the piece that takes the place of single characters
@@ -30,4 +31,6 @@ The words of this room, each for one thing:
 - *direction*: an alignment in which one side's words are linked to at most one word of the other side each.
 - *table*: the links of many pairs as flat arrays, a ``LinkTable``.
 - *request*: an aligner and its options, checked, and nothing loaded (``options.py``).
+- *format*: how links are written, such as ``pharaoh``. The flag is ``--format``, the option in Python
+  ``LinkFormat.output``. ``form`` is a whole ``LinkFormat``, with the base and the order of the sides.
 """

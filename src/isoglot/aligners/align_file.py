@@ -130,7 +130,7 @@ def _other_outputs(request: AnyAligner, form: LinkFormat) -> list[Path]:
 
 
 def _needs_words(request: AnyAligner, form: LinkFormat) -> bool:
-    """Whether an output shows the words of a pair, so that a method that learns has to read them again."""
+    """Whether an output shows or counts the words of a pair, so that a method that learns has to read them again."""
     return form.shows_words or (isinstance(request, LexiconOptions) and request.counts_links)
 
 
@@ -153,7 +153,8 @@ def _linked_pairs(
         default_word_mode="whitespace",
         in_files=True,
         warn=pairs.warnings,
-        links_alone=not _needs_words(request, form),
+        needs_words=_needs_words(request, form),
+        needs_probabilities=form.shows_probabilities,
         unit_tokenizers=unit_tokenizers,
         piece_tokenizers=form.pieces,
         overwrite=overwrite,

@@ -84,8 +84,12 @@ class Use:
     """Receives the number of a pair and what is wrong with it; by default it is logged."""
     unknown: OnUnknown | None = None
     """Receives words that an encoder's vocabulary does not know; by default one warning counts them."""
-    links_alone: bool = False
-    """Whether only links are written. Then a method that learns need not read the words a second time."""
+    needs_words: bool = True
+    """Whether the verb uses the words of linked pairs. If not, a method that learns reads the pairs only once, to
+    learn, and gives back pairs that have links and no words."""
+    needs_probabilities: bool = True
+    """Whether the verb uses the probabilities and the score of linked pairs. If not, a method that learns leaves both
+    out, which saves time."""
     unit_tokenizers: Sequence[str] = ()
     """Names of tokenizers whose pieces stand for single Chinese or Japanese characters in a lexicon of words."""
     piece_tokenizers: Sequence[str] = ()

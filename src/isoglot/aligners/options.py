@@ -54,8 +54,6 @@ _SENTENCES = "Write the rates of each sentence, in %, to this TSV file; not for 
 _ANY_LANGUAGE = "Use a saved model for text of other languages than it was trained on."
 _START = "Start training from this saved model, for example one that `isoglot merge` wrote."
 _TRAIN_ON = "More bitext to learn from, whose links are not written; repeatable."
-
-
 _OWN_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 """``package.module:Name``."""
 
@@ -122,7 +120,7 @@ class SavedModel(_Model):
 
 
 class Eflomal(Options):
-    """The external program, which keeps no model and reports no probabilities."""
+    """The external program, which keeps no model and reports no probabilities: ``values`` names an empty list."""
 
     learns: ClassVar[bool] = True
     values: ClassVar[Values] = "probabilities"
@@ -192,7 +190,9 @@ KINDS: dict[str, type[Options]] = {
 
 
 NUMBERED = ("pharaoh", "talp", "alignv2", "naacl")
-"""Formats of :mod:`isoglot.formats.link_files` that hold word numbers alone, for which no words are needed."""
+"""Formats that write word numbers alone, without words and without probabilities."""
+_WITHOUT_PROBABILITIES = (*NUMBERED, "words", "corpus")
+"""Formats that do not write the probabilities of links."""
 
 
 class LinkFormat(Options):
@@ -251,6 +251,11 @@ class LinkFormat(Options):
     def shows_words(self) -> bool:
         """Whether the words of a pair are needed beside its links."""
         return self.output not in NUMBERED or bool(self.phrases or self.pieces or self.write_words)
+
+    @property
+    def shows_probabilities(self) -> bool:
+        """Whether the probabilities of links are written. Phrases and lexicons count links and do not read them."""
+        return self.output not in _WITHOUT_PROBABILITIES
 
     @property
     def files(self) -> list[Path]:

@@ -1,4 +1,8 @@
-"""Write linked pairs as lines of a format or as an ALIGNED corpus; an output is complete or not there at all."""
+"""Write linked pairs as lines of a format or as an ALIGNED corpus; what is written is complete or not there at all.
+
+A new format is added to ``output`` of ``LinkFormat`` (``options.py``) and, if it leaves words or probabilities out, to
+the lists above that class; here to ``_lines``.
+"""
 
 import json
 import math
@@ -45,8 +49,8 @@ def write_lines(
 ) -> int:
     """Write the links of each pair as a line; returns the number of pairs.
 
-    ``alignv2`` and ``naacl`` have a line for each link instead. The formats of numbers are described in
-    :mod:`isoglot.formats.link_files`; three more are only written:
+    ``alignv2`` and ``naacl`` have a line for each link instead. :mod:`isoglot.formats.link_files` describes the formats
+    that are also read; three more are only written:
 
     - ``offsets``: JSON lines with character spans ``[source start, end, target start, end]`` in the text as given.
     - ``words``: the linked words, ``house|||Haus``, separated by tabs.
@@ -62,6 +66,7 @@ def write_lines(
         paused: Returns whether no more input is waiting. Then the file is flushed, so that whoever reads the output
             through a pipe sees every line so far.
     """
+    # `LINK_FORMATS` lists formats that are read; those that are only written count words from 0.
     base = LINK_FORMATS.get(form.output, 0) if form.base is None else form.base
     written = (pair.transpose() if form.reverse else pair for pair in pairs)
     count = 0
@@ -95,31 +100,34 @@ def _tmx_properties(pair: SentencePair, base: int, values: str) -> dict[str, Any
     return properties
 
 
-def _lines(pair: SentencePair, number: int, output: str, base: int, values: str) -> str:
-    """Return the lines of a pair in the format ``output``.
+def _lines(pair: SentencePair, number: int, format_name: str, base: int, values: str) -> str:
+    """Return the lines of a pair in a format, such as ``pharaoh``.
 
     ``number``: Pairs written before. ``base``: Number of the first word, 0 or 1.
 
     Of the links 1-0 and 0-0 of the first pair, counted from 0: ``pharaoh`` has ``0-0 1-0``, ``naacl`` has
     ``0001 0 0 S`` and ``0001 1 0 S``.
+
+    Links of isoglot's aligners are sorted. Those of a user's class, and of sides that were exchanged, need not be: the
+    formats of numbers sort them. The other formats keep the order, in which the probabilities stand too.
     """
-    if output in ("alignv2", "naacl"):
-        width = 4 if output == "naacl" else 1
+    if format_name in ("alignv2", "naacl"):
+        width = 4 if format_name == "naacl" else 1
         return "".join(f"{number + 1:0{width}d} {i + base} {j + base} S\n" for i, j in sorted(pair.links))
-    if output in NUMBERED:
+    if format_name in NUMBERED:
         return " ".join([f"{i + base}-{j + base}" for i, j in sorted(pair.links)]) + "\n"
-    if output == "words":
+    if format_name == "words":
         source = [column(word) for word in pair.words[0]]
         target = [column(word) for word in pair.words[1]]
         return "\t".join(f"{source[i]}|||{target[j]}" for i, j in pair.links) + "\n"
-    return json_line(_json_row(pair, output, base, values))
+    return json_line(_json_row(pair, format_name, base, values))
 
 
-def _json_row(pair: SentencePair, output: str, base: int, values: str) -> dict[str, Any]:
+def _json_row(pair: SentencePair, format_name: str, base: int, values: str) -> dict[str, Any]:
     """Return the row of a pair as ``jsonl`` or ``offsets`` has it."""
     row: dict[str, Any] = {} if pair.id is None else {"id": pair.id}
     texts, (source_spans, target_spans) = pair.texts_and_spans
-    if output == "offsets":
+    if format_name == "offsets":
         row["source"], row["target"] = texts
         row["spans"] = [[*source_spans[i], *target_spans[j]] for i, j in pair.links]
     else:
@@ -130,7 +138,7 @@ def _json_row(pair: SentencePair, output: str, base: int, values: str) -> dict[s
             row["src_tags"], row["tgt_tags"] = map(offsets_and_xml, pair.tags)
         row["links"] = [[i + base, j + base] for i, j in pair.links]
     row[values] = [round(p, 6) for p in pair.probabilities]
-    if output == "jsonl":
+    if format_name == "jsonl":
         row["score"] = None if math.isnan(pair.score) else round(pair.score, 6)
     return with_values(row, _without_earlier_links(pair.row_values()))
 

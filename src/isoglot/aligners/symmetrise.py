@@ -142,6 +142,8 @@ def _grow(offsets, cells, chosen, waking, source_seen, target_seen, directions, 
     ``waking`` marks the candidates to visit: links with a neighbour that has joined since they were last visited.
     ``source_seen`` and ``target_seen`` hold for each word position the last sentence in which a word there was linked;
     so a word of sentence ``s`` is linked if its entry is ``s``, and nothing has to be cleared between sentences.
+    ``directions`` holds two arrays, for the forward and for the reverse alignment. An entry of an array is the number
+    that a link of the union has in this alignment, or -1 if the alignment lacks the link.
     ``most_linked``: see :data:`_MOST_LINKED`; -1 leaves the final step out.
     """
     for s in range(len(offsets) - 1):
@@ -168,11 +170,11 @@ def _grow(offsets, cells, chosen, waking, source_seen, target_seen, directions, 
         if most_linked < 0:
             continue
         # final: first the forward links, then the reverse ones, once each.
-        for in_direction in directions:
+        for number_in_direction in directions:
             for k in range(first, last):
                 row, column = cells[k] >> 32, cells[k] & _TARGET_BITS
                 linked = int(source_seen[row] == s) + int(target_seen[column] == s)
-                if in_direction[k] >= 0 and not chosen[k] and linked <= most_linked:
+                if number_in_direction[k] >= 0 and not chosen[k] and linked <= most_linked:
                     chosen[k] = True
                     source_seen[row] = target_seen[column] = s
 

@@ -1,7 +1,7 @@
 """Statistical models as aligners of a verb: learners, which learn from the pairs that they link, and saved models.
 
 A learner loops over the pairs twice. The first loop stores the text as word numbers, from which it learns; the second
-one gives the pairs their links. Where only links are written the second loop is left out:
+one gives the pairs their links. Where the words are not needed (``Use.needs_words``) the second loop is left out:
 
     pairs ──> _read ──> _Text ──> learn ──> tables of links ──> _with_learned_links ──> linked pairs
       └───────────────────────── second loop ──────────────────────^
@@ -84,7 +84,7 @@ class _Learner(Aligner):
         return False
 
     def align(self, pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
-        """Learn from the pairs, and link their words; with ``links_alone`` pairs come back that have only links."""
+        """Learn from the pairs, and link their words; without ``needs_words`` new pairs come back, with links alone."""
         # An iterator can be read once only, but pairs are read twice: to learn, and to be given links.
         if iter(pairs) is pairs:
             pairs = list(pairs)
@@ -94,10 +94,8 @@ class _Learner(Aligner):
             tables = self.learn(text)
         else:
             tables = kept_or_learned(self, text, kept_links)
-        linked: Iterator[SentencePair]
-        if self._use.links_alone:
-            linked = (SentencePair() for _ in range(text.pair_count))
-        else:
+        linked: Iterator[SentencePair] = (SentencePair() for _ in range(text.pair_count))
+        if self._use.needs_words:
             linked = _unchanged((pair.cut(text.word_mode) for pair in pairs), text)
         return self._with_learned_links(linked, tables, text)
 
@@ -143,7 +141,8 @@ class _Learner(Aligner):
         first = 0
         for table in tables:
             probable = table.above(self.min_probability)
-            if self._use.links_alone and not self.min_score:  # nobody reads probabilities and scores
+            # `min_score` compares the score, which is made of probabilities.
+            if not self._use.needs_probabilities and not self.min_score:
                 probable = replace(probable, probability=None)
             rows = slice(first, first + len(table))
             lengths = text.source.lengths[rows], text.target.lengths[rows]

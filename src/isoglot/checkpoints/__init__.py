@@ -11,6 +11,10 @@ The folders ``checkpoint-N`` that a training writes to be resumed from are not h
 - *choice*: the layer and method by which an encoder aligns words: ``aligner.json`` beside weights.
 - *packed file*: NAME.safetensors; NAME.sentences.safetensors (upper layers) and NAME.aligner.json may be beside it.
 - *upper layers*: the layers of the encoder above the one that the aligner reads; sentence vectors need them.
-- *text*: a small file of a checkpoint, such as ``config.json``, inside a packed file. The tokenizer is one too, but it
-  is stored among the tensors, as compressed bytes.
+- *text*: a string by name in the metadata of a packed file. Most are small files of a checkpoint, such as
+  ``config.json`` (``TEXTS``); ``continues`` is no file. The tokenizer is a text that is stored among the tensors, as
+  compressed bytes.
+
+A single file is hashed by ``isoglot.runs.fingerprint.fingerprint``; the weights, configuration and tokenizer of an
+encoder together by ``isoglot.runs.folder.hash_checkpoint``.
 """

@@ -14,6 +14,11 @@ Everything else stays float32. Two more files may stand beside NAME.safetensors:
   sentences; without this file the layers are left out.
 * NAME.aligner.json has another layer and method, which are used in place of those inside the packed file: a better
   choice can be published without the weights.
+
+A change of the format: a new text or tensor is added under the same number. Earlier releases refuse such a file by the
+unknown name, and the reader here must take files without it. The number in ``FORMAT`` is raised only if a name that
+exists gets another meaning. Then ``is_packed`` and ``packed_file._read``, which compare the number, must take the old
+one too: the packaged aligner has it.
 """
 
 import json
@@ -69,7 +74,8 @@ def pack(
 ) -> Path:
     """Write the encoder in a checkpoint's folder, with its ``aligner.json``, as one file.
 
-    If the same files exist already, and no others beside them, nothing is written.
+    If the same files exist already, byte for byte, and no others beside them, nothing is written. A file that another
+    release of isoglot packed otherwise from the same checkpoint counts as another aligner.
 
     Args:
         checkpoint: Folder of the encoder.
@@ -108,16 +114,16 @@ def pack(
     build_tokenizer(checkpoint, PackedFile({TOKENIZER: tokenizer}, {}, shape))
 
     # The contents of both files, in memory: they are compared with the files that exist before anything is written.
-    lower = dict(_encoder(checkpoint, shape, range(shape.num_hidden_layers)))
+    lower_tensors = dict(_encoder(checkpoint, shape, range(shape.num_hidden_layers)))
     tensors: Tensors = {TOKENIZER: np.frombuffer(zlib.compress(tokenizer.encode(), 9), np.uint8)}
-    for name, values in lower.items():
+    for name, values in lower_tensors.items():
         tensors |= quantised(name, values)
     contents = {file: _serialised(FORMAT, texts, tensors)}
     if sentences is not None:
-        texts, tensors = _upper_layers(sentences, lower, shape, texts[CONFIG])
+        upper_texts, upper_tensors = _upper_layers(sentences, lower_tensors, shape, texts[CONFIG])
         # What `fingerprint(file)` gives once the file is written; `read_upper` compares them.
         continues = blake2b(contents[file], digest_size=16).hexdigest()
-        contents[upper] = _serialised(UPPER_FORMAT, {**texts, CONTINUES: continues}, tensors)
+        contents[upper] = _serialised(UPPER_FORMAT, {**upper_texts, CONTINUES: continues}, upper_tensors)
     existing = [path for path in (file, upper, choice_beside(file)) if path.exists()]
     if existing and not overwrite:
         # One file more or less is another aligner: a choice beside the file changes how it aligns.
@@ -203,13 +209,13 @@ def _packed_texts(checkpoint: Path) -> tuple[dict[str, str], EncoderShape]:
 
 
 def _upper_layers(
-    folder: Path, lower: Mapping[str, Floats], shape: EncoderShape, text: str
+    folder: Path, lower_tensors: Mapping[str, Floats], shape: EncoderShape, text: str
 ) -> tuple[dict[str, str], Tensors]:
     """Return ``config.json`` of a whole encoder as a text to pack, and its quantised layers above the aligner's.
 
     Args:
         folder: The whole encoder.
-        lower: The aligner's tensors; the whole encoder's tensors of these names must be equal.
+        lower_tensors: The aligner's tensors; the whole encoder's tensors of these names must be equal.
         shape: The shape of the aligner's encoder.
         text: ``config.json`` of the aligner's encoder. The whole encoder is packed with the same one and more layers.
     """
@@ -224,7 +230,7 @@ def _upper_layers(
             "give one that continues the aligner"
         )
     below = dict(_encoder(folder, shape, range(first_upper)))
-    for name, values in lower.items():
+    for name, values in lower_tensors.items():
         if not np.array_equal(below[name], values):
             raise ConfigurationError(
                 f"{folder}: its {name} differs from the aligner's; train it with those layers frozen"
@@ -232,7 +238,7 @@ def _upper_layers(
     whole = shape.model_copy(update={"num_hidden_layers": layer_count})
     tensors: Tensors = {}
     for name, values in _encoder(folder, whole, range(first_upper, layer_count)):
-        if name not in lower:  # the embeddings are packed with the aligner
+        if name not in lower_tensors:  # the embeddings are packed with the aligner
             tensors |= quantised(name, values)
     whole_config = {**json.loads(text), "num_hidden_layers": layer_count}
     return {CONFIG: json.dumps(whole_config, indent=2)}, tensors
@@ -277,13 +283,14 @@ def unpacked(file: Path) -> Path:
     The folder is called by the hashes of the packed file and of the files beside it, such as
     ``0123456789abcdef-01234567``.
     """
-    of_packed, *of_beside = _fingerprints(file).values()
-    name = "-".join([of_packed[:16], *(hashed[:8] for hashed in of_beside)])
+    hashes = _fingerprints(file)
+    hash_of_packed = hashes.pop("packed")
+    name = "-".join([hash_of_packed[:16], *(hashed[:8] for hashed in hashes.values())])
     return unpack(file, cache_folder() / "aligners" / name, cached=True)
 
 
 def _fingerprints(file: str | Path) -> dict[str, str]:
-    """Hash a packed file, which comes first, and the files that stand beside it."""
+    """Hash a packed file (``packed``) and the files beside it, if they exist (``sentences``, ``choice``)."""
     if not Path(file).is_file():
         raise ConfigurationError(f"{file} does not exist; reinstall isoglot, or name another model")
     beside = {"sentences": upper_layers_file(file), "choice": choice_beside(file)}
@@ -354,7 +361,7 @@ def _in_four_bits(values: Floats) -> tuple[NDArray[Any], NDArray[Any]] | None:
 
 
 def _encoder(checkpoint: Path, shape: EncoderShape, layers: range) -> Iterable[tuple[str, Floats]]:
-    """Read the tensors of the embeddings and of some layers, as float32.
+    """Read the tensors of the embeddings and of some layers from ``model.safetensors``, as float32.
 
     Their names are those in the encoder alone: ``bert.encoder.layer.0.…`` of a model with a head is
     ``encoder.layer.0.…``.
@@ -365,8 +372,8 @@ def _encoder(checkpoint: Path, shape: EncoderShape, layers: range) -> Iterable[t
     prefix = f"{'bert' if shape.model_type == 'bert' else 'roberta'}."
     with reading(checkpoint, _WEIGHTS), safe_open(checkpoint / _WEIGHTS, framework="np") as tensors:
         names = {name.removeprefix(prefix): name for name in tensors.keys()}  # noqa: SIM118
-        # A broken configuration may promise billions of layers. With one more layer than there are tensors, the first
-        # missing tensor is found all the same.
+        # A broken configuration may promise billions of layers, too many to list their tensors. The file cannot hold
+        # more layers than it has tensors. So a list of one layer more is enough to find the first missing tensor.
         stop = min(layers.stop, layers.start + len(names) + 1)
         for bare, size in sorted(shape.tensors(range(layers.start, stop), embeddings=True).items()):
             if bare not in names:

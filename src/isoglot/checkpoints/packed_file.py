@@ -34,6 +34,7 @@ Tensors = dict[str, NDArray[Any]]
 Header = tuple[str, tuple[int, ...]]
 """Dtype and shape of a tensor as safetensors names them: ``("F32", (384,))``."""
 FORMAT, UPPER_FORMAT = "isoglot-packed-1", "isoglot-packed-sentences-1"
+"""The kind of a file, with a number. :mod:`isoglot.checkpoints.packed` says when the number is raised."""
 BLOCK = 32
 """Number of 4-bit values that share one scale."""
 Family = Literal["bert", "roberta", "xlm-roberta"]
@@ -44,7 +45,8 @@ CONFIG, TOKENIZER, TOKENIZER_CONFIG = "config.json", "tokenizer.json", "tokenize
 CONTINUES = "continues"
 """Name of a text in a file of upper layers: the hash of the aligner's file to which the layers belong."""
 TEXTS = (CONFIG, TOKENIZER_CONFIG, ALIGNER_FILE, "README.md")
-"""Files of a checkpoint that are packed with it if they exist; the model card, because it has licence notices."""
+"""Texts that are files of a checkpoint: packed if they exist, and written as files again when the packed file is
+unpacked. The model card is among them because it has licence notices."""
 LARGEST_TOKENIZER = 1 << 26
 """Maximum bytes of a packed ``tokenizer.json``: 64 MiB, several times the largest in use."""
 _LARGEST_CHOICE = 1 << 20
@@ -52,12 +54,11 @@ _LARGEST_CHOICE = 1 << 20
 _LARGEST_WEIGHT = np.finfo(np.float32).max / 128
 """Maximum of weights and of scales: a scale times any 8-bit number (to -128) is still finite in float32."""
 _ALLOWED = {FORMAT: {*TEXTS}, UPPER_FORMAT: {CONFIG, CONTINUES}}
+"""The texts that a file may have. A text that is no file of a checkpoint belongs here and not into ``TEXTS``."""
 _REQUIRED = {FORMAT: (CONFIG, ALIGNER_FILE), UPPER_FORMAT: (CONFIG, CONTINUES)}
 _WORDS = "a \N{CARIAN LETTER A}"
-"""Text that a tokenizer must be able to cut: a common word, and a letter that hardly any vocabulary has.
-
-For the letter the tokenizer needs its piece for unknown words; one that lacks this piece fails here, and not later.
-"""
+"""Text that a tokenizer must be able to cut: a common word, and a letter that hardly any vocabulary has. For the letter
+the tokenizer needs its piece for unknown words; one that lacks this piece fails here, and not later."""
 _LAYER = re.compile(r"encoder\.layer\.(\d+)\.")
 _Count = Annotated[int, Field(ge=1, lt=1 << 31)]
 
@@ -154,25 +155,23 @@ def read_packed(file: str | Path, *, texts_alone: bool = False) -> PackedFile:
     layer = _json_object(choice_from, ALIGNER_FILE, texts[ALIGNER_FILE]).get("layer")
     last = shape.num_hidden_layers
     if type(layer) is not int or not -last - 1 <= layer <= last:
-        raise _unreadable(
-            choice_from,
-            f"layer: got {shortened(layer)}, but this encoder has layers 0 (embeddings) to {last}",
-        )
+        found = f"layer: got {shortened(layer)}, but this encoder has layers 0 (embeddings) to {last}"
+        raise _unreadable(choice_from, found)
     if not texts_alone:
         texts[TOKENIZER] = _inflated(path, tensors.pop(TOKENIZER))
     return PackedFile(texts, tensors, shape)
 
 
-def read_upper(file: str | Path, lower: PackedFile) -> tuple[str, Tensors]:
+def read_upper(file: str | Path, packed: PackedFile) -> tuple[str, Tensors]:
     """Read the file of upper layers beside a packed file: ``config.json`` of the whole encoder, and the layers.
 
-    ``lower``: The packed file, to which the upper layers must belong.
+    ``packed``: The content of the packed file, to which the upper layers must belong.
     """
-    upper = upper_layers_file(file)
-    texts, tensors, whole = _read(upper, UPPER_FORMAT, first=lower.shape.num_hidden_layers)
+    upper, lower_count = upper_layers_file(file), packed.shape.num_hidden_layers
+    texts, tensors, whole = _read(upper, UPPER_FORMAT, first=lower_count)
     if texts[CONTINUES] != fingerprint(file):
         raise ConfigurationError(f"{upper} continues another file than {file}; remove it, or pack both again")
-    if whole.model_copy(update={"num_hidden_layers": lower.shape.num_hidden_layers}) != lower.shape:
+    if whole.model_copy(update={"num_hidden_layers": lower_count}) != packed.shape:
         raise _unreadable(upper, f"{CONFIG} is of another encoder than {file}")
     return texts[CONFIG], tensors
 

@@ -9,7 +9,8 @@ recipe; ``check.py``, ``check_files.py`` and ``check_train.py`` list its mistake
 ``inspect.py``, ``trim.py``, ``new_recipe.py`` (`isoglot init`) and ``sentence_export.py`` (`isoglot export`).
 
 What happens in a step is in other packages. An objective returns its loss and its metrics, such as the accuracy;
-``isoglot.training`` takes their means, logs and shows them.
+``isoglot.training`` takes their means, logs and shows them. What happens after each step and when training ends is in
+``isoglot.training.callbacks``.
 
 The words of this room:
 

@@ -13,8 +13,7 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.modules.isolation import isolated_state
 from isoglot.pretraining.check import load_run_recipe
 from isoglot.pretraining.options import PretrainRequest
-from isoglot.pretraining.pretrain import pretrain as pretrain_one
-from isoglot.pretraining.pretrain import run_record
+from isoglot.pretraining.pretrain import pretrain_one, run_record
 from isoglot.pretraining.recipe import Recipe
 from isoglot.pretraining.streams import held_model, held_streams
 from isoglot.runs.cache import cache_folder
@@ -28,7 +27,20 @@ if TYPE_CHECKING:
 
 
 class PretrainArguments(TypedDict, total=False):
-    """Arguments of :func:`pretrain` beside the recipe, the folder, seeds and a sweep."""
+    """Arguments of :func:`pretrain` beside the recipe, the folder, seeds and a sweep, for type checkers.
+
+    A value on which the result depends belongs in the recipe (``recipe.py``): a folder made with another value is
+    refused. A new argument is for how a run is made, such as ``resume``, and is added
+
+    1. here, to the signature and to the docstring of :func:`pretrain`;
+    2. to ``how`` in :func:`pretrain`, if every run gets the argument unchanged, as ``cache`` is; otherwise to each call
+       of ``pretrain_one`` there and in ``_make_run``;
+    3. to :func:`isoglot.pretraining.pretrain.pretrain_one`, which makes one run;
+    4. to ``pretrain`` in ``isoglot/cli/pretraining.py``, if it is a flag.
+
+    ``keep_adapter`` changes the recipe and not how a run is made. ``workers`` is about all runs together, so its check
+    and its flag are in :class:`PretrainRequest`.
+    """
 
     streams: Mapping[str, Any] | None
     model: PreTrainedModel | str | Path | None
@@ -140,8 +152,10 @@ def pretrain(  # noqa: PLR0913 - the face names what users look for
         >>> checkpoint = iso.pretrain("mlm_scratch", "runs/mlm", seed=2)  # doctest: +SKIP
     """
     request = validated(PretrainRequest, {"seed": seed, "sweep": sweep or {}, "workers": workers})
+    # `seed=2` or no seed makes one run, in OUT itself; `seed=[2]` makes a list of one run, in OUT/seed-2.
     # Integral: numpy's numbers too.
-    is_single = not request.sweep and (request.seed is None or isinstance(seed, Integral))
+    has_list_of_seeds = seed is not None and not isinstance(seed, Integral)
+    is_single = not request.sweep and not has_list_of_seeds
     # Arguments that every run gets unchanged.
     how: dict[str, Any] = {"overwrite": overwrite, "callbacks": callbacks, "cache": cache}
     if isinstance(recipe, Recipe):
@@ -174,8 +188,8 @@ def pretrain(  # noqa: PLR0913 - the face names what users look for
     held = [] if model is None else [held_model(model, tokenizer, cache_path)]
     held += held_streams(streams or {}, cache_path)
     if is_single:
-        # `request.seed` has one seed or is not given.
-        changes = [*overrides, *(f"seed={one}" for one in request.seed or ()), *held]
+        seed_change = [] if request.seed is None else [f"seed={request.seed[0]}"]
+        changes = [*overrides, *seed_change, *held]
         checked = load_run_recipe(recipe, changes, keep_adapter=keep_adapter)
         return pretrain_one(checked, out, resume=resume, progress=progress, **how)
     changes = [*overrides, *held]

@@ -96,7 +96,8 @@ def build_model(
     encoder = load_masked_lm(recipe.model.settings, tokenizer=tokenizer, seed=recipe.seed)
     # The encoder is finished before the objectives are built: an objective may copy the head or the whole encoder.
     if recipe.model.settings.get("new_head"):
-        start_new_head(encoder, torch.from_numpy(_piece_counts(recipe, tokenizer, corpora)))
+        counts = _piece_counts(recipe, tokenizer, corpora, size=input_embeddings(encoder).num_embeddings)
+        start_new_head(encoder, torch.from_numpy(counts))
     if recipe.model.adapter is not None:
         add_adapter(encoder, recipe.model.adapter, seed=seed_for(recipe.seed, "adapter"))
     views = build_views(recipe, tokenizer, corpora, longest=longest_input(encoder.config))
@@ -118,15 +119,18 @@ def build_model(
 
 
 def _piece_counts(
-    recipe: Recipe, tokenizer: PreTrainedTokenizerFast, corpora: Mapping[str, Dataset]
+    recipe: Recipe, tokenizer: PreTrainedTokenizerFast, corpora: Mapping[str, Dataset], *, size: int
 ) -> NDArray[np.int64]:
-    """Count how often each piece occurs in the sentences of the corpora: one number for each id of the tokenizer.
+    """Count how often each piece occurs in the sentences of the corpora: one number for each word embedding.
 
     Of a large corpus every n-th row is read, at most ``_COUNTED`` rows. Lexicons are left out: each word stands in a
     dictionary about once, however frequent it is in text.
+
+    ``size``: Number of the encoder's word embeddings. The number of the tokenizer's entries would not do: if ids have
+    gaps, the largest id is beyond it.
     """
     pieces = PieceEncoder(tokenizer)
-    counts = np.zeros(len(tokenizer), dtype=np.int64)
+    counts = np.zeros(size, dtype=np.int64)
     for name, corpus in corpora.items():
         if recipe.streams[name].kind == "lexicon":
             continue

@@ -35,7 +35,7 @@ _TIMEOUT = 6 * 3600
 
 
 @isolated_state()
-def pretrain(
+def pretrain_one(
     recipe: Recipe,
     out: str | Path,
     *,
@@ -71,10 +71,7 @@ def _pretrained(  # noqa: PLR0913 - what one run is made of
     report: Reporter,
     cache_path: Path,
 ) -> Checkpoint:
-    """Train in a folder that no other process works in.
-
-    Every rank runs all of this function. The first rank of each machine prepares while the others wait. Only the first
-    rank of all (``is_main``) writes records.
+    """Train in a folder that no other process works in; return its checkpoint.
 
     1. Look at the folder: refuse the run of another recipe before anything is prepared.
     2. Prepare the corpora. Look at the folder again, now that the data are known: refuse a run of this recipe on other
@@ -82,6 +79,17 @@ def _pretrained(  # noqa: PLR0913 - what one run is made of
     3. Load the tokenizer, encode the streams, build the model.
     4. Write ``run.json`` and ``recipe.yaml``, then train, from the newest checkpoint if the run was killed.
     5. Export the encoder, and write the manifest last: with a manifest the run counts as finished.
+
+    *States of the folder.* A new folder becomes unfinished at 4, when it gets ``run.json``, and finished at 5. Only a
+    finished run has a checkpoint to return. A run that cannot go on raises: it stays unfinished, or is deleted if it
+    was new and has not saved a ``checkpoint-N``. If a callback stops training early, without an exception, the
+    callbacks' ``on_train_end`` and step 5 follow as after the last step: the run counts as finished.
+
+    *Ranks.* Every rank runs all of this function. The first rank of each machine prepares while the others wait. Only
+    the first rank of all (``is_main``) writes records. All ranks must decide alike (which state, which checkpoint, when
+    to stop), or some wait for the others for ever. Here they do because they look at the same files. A decision that
+    ranks could make differently, such as one by the clock, is made by the first rank and sent to the others, as
+    :func:`isoglot.training.checkpoints.chosen_checkpoint` does.
 
     ``existed``: Whether the folder existed before; if nothing was trained, a new folder is deleted again.
     """
@@ -93,8 +101,8 @@ def _pretrained(  # noqa: PLR0913 - what one run is made of
         made_from_data = {"inputs": input_hashes(recipe, corpora), "encoder": encoder_hash(recipe)}
         state = recipe_state
         if recipe_state != "new":
-            # The recipe is the same. Its data may have changed, or the code of the user's own classes: a second record
-            # of the same folder compares these.
+            # The recipe is the same. Its data may have changed, or the code of the user's own classes. `run.json` has
+            # the values of both the recipe and the data (4), so a second record of the same folder can compare these.
             what = f"{record.what} on other data or code"
             state = Record(out, made_from_data, what=what, overwrite=overwrite).state(resume=resume)
         if state == "finished":

@@ -124,13 +124,13 @@ class Pretrain(Step):
         A run that was stopped continues at its last checkpoint.
         """
         from isoglot.pretraining.check import load_recipe  # noqa: PLC0415
-        from isoglot.pretraining.pretrain import pretrain  # noqa: PLC0415
+        from isoglot.pretraining.pretrain import pretrain_one  # noqa: PLC0415
         from isoglot.training.checkpoints import discard  # noqa: PLC0415
 
         heading = f"# {self.label}: a run of a study; `isoglot pretrain` takes this file\n"
         recipes = folder.parent.parent / "recipes"
         recipe_file = write_text(recipes / f"{folder.name}.yaml", heading + dump_yaml(self.values()))
-        pretrain(load_recipe(self.values()), folder, resume=True, progress=report, cache=cache_of(folder))
+        pretrain_one(load_recipe(self.values()), folder, resume=True, progress=report, cache=cache_of(folder))
         # Reports look for the training curves beside the weights: copy them from the last checkpoint of the trainer.
         states = folder.glob(f"checkpoint-*/{TRAINER_STATE}")
         last_state = max(states, key=_step_of_checkpoint, default=None)

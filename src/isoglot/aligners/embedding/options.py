@@ -242,6 +242,8 @@ AnyEmbedding = Annotated[
 
 
 Values = Literal["probabilities", "similarities"]
+"""Name under which outputs have the numbers of links. It is ``probabilities`` for an aligner without numbers too: its
+outputs have an empty list there."""
 
 
 def values_of(options: EmbeddingOptions) -> Values:

@@ -189,17 +189,19 @@ def by_adjacent(
     padding = ~pair_mask(first_piece_of_row >= 0, first_piece_of_column >= 0)
     forward_by_word = forward[first_pieces].masked_fill(padding, 0.0)
     backward_by_word = backward[first_pieces].masked_fill(padding, 0.0)
-    by_row = adjacent_weights(forward_by_word)
-    by_column = adjacent_weights(backward_by_word.transpose(1, 2)).transpose(1, 2)
-    probability = adjacent_probabilities((by_row * by_column).sqrt(), bonus)
-    # From words to pieces; pieces of no word have no weight.
-    rows, columns = row_of_piece.clamp(min=0)[:, :, None], column_of_piece.clamp(min=0)[:, None, :]
-    words_of_pieces = batch, rows, columns
-    no_word = ~pair_mask(source_words >= 0, target_words >= 0)
-    forward, backward, probability = (
-        by_word[words_of_pieces].masked_fill(no_word, 0.0) for by_word in (by_row, by_column, probability)
-    )
-    return forward, backward, probability
+    # Raise the weights of words beside likely links.
+    raised_forward = adjacent_weights(forward_by_word)
+    raised_backward = adjacent_weights(backward_by_word.transpose(1, 2)).transpose(1, 2)
+    raised_probability = adjacent_probabilities((raised_forward * raised_backward).sqrt(), bonus)
+    # From words to pieces: two pieces get the value of their two words. Pieces of no word have no weight.
+    source_rows = row_of_piece.clamp(min=0)[:, :, None]
+    target_columns = column_of_piece.clamp(min=0)[:, None, :]
+    has_no_word = ~pair_mask(source_words >= 0, target_words >= 0)
+
+    def to_pieces(by_word: Tensor) -> Tensor:
+        return by_word[batch, source_rows, target_columns].masked_fill(has_no_word, 0.0)
+
+    return to_pieces(raised_forward), to_pieces(raised_backward), to_pieces(raised_probability)
 
 
 def _word_slots(words: Tensor) -> tuple[Tensor, Tensor]:
