@@ -115,6 +115,24 @@ def test_cells_of_a_paper_are_picked_as_its_table_prints_them() -> None:
         built(table, only=("mBERT+WAEM:de",))
 
 
+def test_a_cell_that_the_papers_table_lacks_stops_no_selection() -> None:
+    lab = Lab({"seeds": [1]})
+    misspelt = StudyPart(lab, float, ("weaam",), ("de",), "weam:Table2")
+    assert misspelt.matches("weaam:de") and not misspelt.matches("weam")
+
+    def measure(lab: Lab) -> None:
+        value = partial(add_sum, lab, "one", os.devnull, 1)
+        lab.cell("weam:Table2", row="weaam", column="de", value=value)
+        lab.cell("weam:Table2", row="weam", column="de", value=value)
+
+    program = built(_one_cell(measure).study, only=("weam",))
+    assert [part.row for part in program.parts] == [("weam",)]
+    with pytest.raises(ConfigurationError, match="row 'weaam'"):
+        inspect_programs([built(_one_cell(measure).study, only=("weaam",))])
+    with pytest.raises(ConfigurationError, match=r"no cell matches.*weaam"):
+        built(_one_cell(measure).study, only=("nothing",))
+
+
 def test_program_measures_the_chosen_cells_alone(tmp_path: Path) -> None:
     program = built(study(tmp_path), only=("*two:sum",))
     assert {(part.table, part.row) for part in program.parts} == {("mine", ("all", "two"))}
@@ -209,7 +227,7 @@ def test_sizes_that_make_no_sense_are_refused() -> None:
 @pytest.mark.slow
 def test_parts_are_encoders_and_together_everything() -> None:
     program = built(find_studies(["align_mlm/table3"])[0], seeds=[1])
-    parts = [inspect_programs([program], encoders=(k, 5), check=False).parts for k in range(1, 6)]
+    parts = [inspect_programs([program], part_of_encoders=(k, 5), check=False).parts for k in range(1, 6)]
     assert Counter(part for own in parts for part in own) == Counter(program.parts)
     encoders = [{part.encoder for part in own} for own in parts]
     assert [len(own) for own in encoders] == [3, 3, 2, 2, 2]
@@ -304,7 +322,7 @@ def test_a_part_of_the_encoders_reads_what_its_own_cells_need(tmp_path: Path) ->
             lab.cell("mine", row=f"{number}", column="sum", value=value)
 
     program = built(Study("mine/table", "A table.", table, {"seeds": [1]}, {}), tmp_path / "out")
-    second = inspect_programs([program], encoders=(2, 3))
+    second = inspect_programs([program], part_of_encoders=(2, 3))
     assert ([part.row for part in second.parts], second.missing()) == ([("1",)], ["/no/such/1"])
     with pytest.raises(ConfigurationError, match="this part has no encoder, because there are only 3"):
-        inspect_programs([program], encoders=(8, 8)).require_measurable()
+        inspect_programs([program], part_of_encoders=(8, 8)).require_measurable()

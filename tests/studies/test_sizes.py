@@ -34,3 +34,11 @@ def test_changes_are_those_of_the_sizes_read_and_a_variant_counts_for_the_sizes_
     assert text_of_changes(setting.changes_of({"steps", "rate"})) == "steps=5"
     assert setting.changes_of({"rate"}) == {}
     assert setting.reported({"steps", "seeds"}) == {"steps": 5}
+
+
+def test_a_size_that_is_a_tuple_equals_the_list_that_a_user_gives() -> None:
+    sizes = {"seeds": [1], "layers": ((1, 2), (3, 4), (5, 6))}
+    setting = Setting.of(sizes, {}, scale="tiny", changes={"layers": [1, 2]})
+    assert setting.changed == {} and setting.ending == ""
+    as_in_the_paper = Setting.of(sizes, {}, scale="tiny", changes={"layers": [5, 6]})
+    assert as_in_the_paper.changed == {"layers": [5, 6]} and as_in_the_paper.paper_where_different == {}

@@ -82,7 +82,7 @@ def study(
     selection = Selection(names, root, options.scale, options.changes, cell_patterns, options.keep)
     with Console(quiet=running.quiet) as console:
         programs = selection.programs(console)
-        plan = inspect_programs(programs, encoders=part_of_encoders, check=not options.tables_only)
+        plan = inspect_programs(programs, part_of_encoders=part_of_encoders, check=not options.tables_only)
         tally = Tally()
         if options.dry_run:
             _show(programs, plan, values=options.show)
@@ -154,8 +154,8 @@ def _show_values(plan: Plan) -> None:
 
 def _show_counts(program: Program, parts: Sequence[StudyPart]) -> None:
     """Print how many cells and figures of a study can be had, and why others cannot."""
-    cells = [part for part in parts if part.table]
-    figures = [part for part in parts if not part.table]
+    cells = [part for part in parts if part.is_cell]
+    figures = [part for part in parts if not part.is_cell]
     counted = []
     if cells or not figures:
         counted.append(_counted(cells, "cells", "measured"))

@@ -258,7 +258,8 @@ def _location_of(item: ErrorDetails, values: Any) -> Location:
         is_missing_key = item["type"] == "missing" and number == len(item["loc"])
         is_key = isinstance(value, Mapping) and part in value
         is_index = isinstance(value, list | tuple) and isinstance(part, int)
-        # One text that the model takes for a list of one: the 0 stays, so that this error counts as the inner one.
+        # `one_or_more` turned the text "a.tsv" into a list, and pydantic found a mistake in its item 0. The user's
+        # value has no item 0, but the 0 stays: errors about the whole value are then outer ones, which are dropped.
         is_only_item = isinstance(value, str) and part == 0
         if is_missing_key or is_only_item:
             location = (*location, part)
@@ -338,8 +339,8 @@ def _nested(model: type[BaseModel], values: Mapping[str, Any], known: set[str]) 
     1. A field that is given by its own name takes its value unchanged, even where a model could be filled.
     2. Otherwise a field that holds a model takes those values that the outer model does not have: a name that both
        have belongs to the outer model.
-    3. A field that holds a union takes the model that the user's tag names, or else the first one. Only a tag that is
-       declared as an ``option`` can be given: an ``internal`` tag among the values is refused as an unknown key.
+    3. A field that holds a union takes the model that the user's tag names, or else the first one. A tag that is
+       ``internal`` chooses the model too, but is not added to ``known``, so that :func:`validated` refuses it.
     4. A model without values is left out, so that the field's default applies; a required field gets an empty model,
        which is filled with its own defaults.
     """

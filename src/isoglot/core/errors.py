@@ -56,19 +56,20 @@ class Problem:
     origin: Origin | None = None
 
     def __str__(self) -> str:
+        """Return the line as people read it, with options spelled: ``add --resume`` for ``add [[resume=True]]``."""
         return spelled(self.raw)
 
     def __format__(self, form: str) -> str:
-        """Return the text for use in another message: ``f"{path}: {problem}"``.
+        """Return the spelled line for use inside another message: ``f"{path}: {problem}"``.
 
-        The other message is spelled when it is shown, and this text is spelled already: it is made literal, so that
-        double brackets of the user's in it name no option then.
+        The other message is spelled again when it is shown. So the line is also made literal: if it quotes ``[[x]]``
+        from the user's file, the second spelling leaves that unchanged.
         """
         return format(literal(str(self)), form)
 
     @property
     def raw(self) -> str:
-        """The whole line: origin, location and text, with options still in double brackets."""
+        """The line that is not spelled yet: origin, location and text, with options in double brackets."""
         parts = (str(self.origin or ""), ".".join(map(str, self.location)), self.text)
         return ": ".join(part for part in parts if part)
 

@@ -7,7 +7,9 @@ a model, and last the functions that read a declared model, for flags, suggestio
 
 A type of one's own is an ``Annotated`` with a check that returns the value, such as ``FileName``. The check refuses a
 value by a ValueError, whose text is shown to the user as it is (:func:`isoglot.core.checks.problems_of`). Text of the
-user's in it is passed through ``literal``.
+user's in it is passed through ``literal``. A check that reads text for a field of another type, such as ``5%`` for a
+``float``, must also be named in ``isoglot.cli.flags._flag_type``, as ``file_path`` is: by default the flag takes the
+field's type and refuses ``5%`` before the check sees it.
 
 A field can be hidden in three ways:
 
@@ -132,7 +134,7 @@ Label = Annotated[str, Field(min_length=1)]
 """A name that is not empty."""
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
-"""From none to all of something."""
+"""From none to all of something. Some fields are a ``float`` with the same bounds in ``option(..., ge=0, le=1)``."""
 PositiveShare = Annotated[float, Field(gt=0, le=1)]
 """Some or all of something."""
 Positive = Annotated[float, Field(gt=0)]
@@ -331,7 +333,9 @@ def fields_of(*models: type[BaseModel]) -> Iterator[tuple[str, FieldInfo, bool]]
     seen: set[str] = set()
     for model in models:
         for name, field in model.model_fields.items():
-            if extra_of(field).get("flags", ()) is None:
+            # A field that is not declared by `option` has no entry "flags", and has a flag.
+            extra = extra_of(field)
+            if "flags" in extra and extra["flags"] is None:
                 continue
             kind, may_be_none = without_none(field.annotation)
             inner_models = models_in(kind)

@@ -22,5 +22,7 @@ a page: ``render.comparison_tables``, which ``export`` writes. The words of this
 - *measured*: the thing that a row of results or a curve is about, such as a task, language, split and metric.
 - *printed*: as the paper has it, even where that is wrong.
 - *entry*: a row of results, a curve or a file of counts, as far as it says which run it came from.
-- *comparison*: two systems on the same examples (``paired.compare``, public); beside the papers stand ours and theirs.
+- *comparison*: two systems tested on the same examples, with an interval and p (``paired.compare``, public). A
+  *difference row* is a subtraction without a test: in the tables of tasks from the first run, beside the papers from
+  the paper. ``isoglot report compare`` shows both: difference rows, and the comparisons of ``paired_table`` below.
 """

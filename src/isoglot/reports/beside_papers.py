@@ -222,15 +222,15 @@ class _Builder:
                 return TableCell("…", tooltip="not measured yet")
             return TableCell("–", tooltip="not measured")
         notes = list(dict.fromkeys(cell.note for cell in cells if cell.note and cell.note != shared_note))
-        # Say so if other columns of the line have, or will have, more seeds than this one.
-        seeds = line.values[column.id].keys()
-        planned = {
+        # Say so if this column lacks seeds that other columns have or will have. Seed None: it depends on no seed.
+        seeds = set(line.values[column.id])
+        lacking = {
             cell.seed
             for cells_of_column in line.cells.values()
             for cell in cells_of_column
             if cell.unavailable is None and cell.seed is not None
-        }
-        if None not in seeds and not planned <= seeds:
+        } - seeds
+        if lacking and None not in seeds:
             listed = ", ".join(map(str, sorted(seed for seed in seeds if seed is not None)))
             notes.append(f"Over seed{'s' * (score.seeds > 1)} {listed} alone.")
         if covered := line.covered.get(column.id):

@@ -44,8 +44,9 @@ class SizeChanges:
         sizes_of_row = self._sizes_of_row[_row_in_study(cell)]
         shown = []
         for change in _changes_in(cell.setting):
-            is_hidden = change in self.shared or _size_of(change) not in sizes_of_row
-            if not (self._is_of_size(change) and is_hidden):
+            is_users_label = not self._is_of_size(change)
+            concerns_row = _size_of(change) in sizes_of_row
+            if is_users_label or (concerns_row and change not in self.shared):
                 shown.append(change)
         return _SEPARATOR.join(shown)
 

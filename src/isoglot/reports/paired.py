@@ -8,6 +8,11 @@ each sample, never averaged over examples:
   all exchanges are counted, and p is exact (for accuracy the sign test's).
 * the bootstrap for the interval: examples are drawn with replacement, the same ones for both systems.
 
+p is the test: it says whether the difference is more than chance. The interval says how large the difference may be.
+At the border the two may disagree: the interval excludes 0, but p is above 0.05, or the other way round. No level of p
+is built in: reports print p and leave the decision to their reader. Only headlines decide, by a third rule, which
+compares seeds instead of examples (:mod:`isoglot.reports.headline`).
+
 Source: Noreen 1989 and Yeh 2000 (*More accurate tests for the statistical significance of result differences*);
 Efron and Tibshirani 1993; Koehn 2004 for the paired bootstrap.
 """
@@ -203,7 +208,8 @@ class _Pair:
 
     A row of ``first``, ``second`` and ``change`` is one example: the numerators of all runs, then the denominators of
     all; each run has one number for each class that the metric counts (one for accuracy). Two runs, of which one has
-    3 of 4 words right and the other 2 of 4, make the row ``[3, 2, 4, 4]``.
+    3 of 4 words right and the other 2 of 4, make the row ``[3, 2, 4, 4]``. If a metric counts the classes a
+    and b, the numerators of these two runs are ``[a1, b1, a2, b2]``, and the denominators have the same order.
     """
 
     def __init__(self, first: Sequence[ExampleCounts], second: Sequence[ExampleCounts]) -> None:
@@ -227,8 +233,9 @@ class _Pair:
         """
         values = []
         for sums in (first, second):
-            # Split a row into (numerators or denominators, run, class), and put the axis of the two halves first.
-            top, bottom = np.moveaxis(sums.reshape(*sums.shape[:-1], 2, self.runs, -1), -3, 0)
+            # (..., counts) to (..., 2, runs, classes), where 2 are the numerators and the denominators.
+            split = sums.reshape(*sums.shape[:-1], 2, self.runs, -1)
+            top, bottom = split[..., 0, :, :], split[..., 1, :, :]
             values.append(combined(top, bottom, self.combine).mean(-1))
         return np.asarray(values[0] - values[1])
 

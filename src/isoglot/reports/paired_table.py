@@ -31,17 +31,7 @@ def paired_table(material: Material, baseline: str | None) -> Table | None:
 
     ``None`` if no two runs can be compared.
     """
-    # Counts take the label of the row of results that was measured with them; without one, their own name.
-    keys = (_key(row.model_dump()) for row in material.rows)
-    labels = dict(zip(keys, row_labels(material.rows), strict=True))
-    # Run -> task, language and split -> seed -> counts; runs are in the order of the rows.
-    runs: dict[str, dict[Key, SeedCounts]] = {label: {} for label in labels.values()}
-    for counts_file, name in material.counts:
-        about = counts_file.about
-        key = (str(about.get("task")), common_code(str(about.get("language"))), str(about.get("split")))
-        run = labels.get(_key(about)) or name
-        runs.setdefault(run, {}).setdefault(key, {})[about.get("seed")] = counts_file
-    runs = {run: evaluations for run, evaluations in runs.items() if evaluations}
+    runs = _counts_by_run(material)
     if len(runs) < 2:
         return None
     reference = baseline if baseline in runs else next(iter(runs))
@@ -83,6 +73,21 @@ def paired_table(material: Material, baseline: str | None) -> Table | None:
     )
     table = Table.listing(f"Paired differences from {reference}", caption, headings, rows)
     return replace(table, id="paired", notes=notes)
+
+
+def _counts_by_run(material: Material) -> dict[str, dict[Key, SeedCounts]]:
+    """Sort counts: run -> task, language and split -> seed -> counts."""
+    keys = (_key(row.model_dump()) for row in material.rows)
+    labels = dict(zip(keys, row_labels(material.rows), strict=True))
+    # Runs are in the order of the rows of results, not of the counts: so every run of a row has its place first.
+    runs: dict[str, dict[Key, SeedCounts]] = {label: {} for label in labels.values()}
+    for counts_file, own_name in material.counts:
+        about = counts_file.about
+        key = (str(about.get("task")), common_code(str(about.get("language"))), str(about.get("split")))
+        # Counts take the label of the row of results that was measured with them; without such a row, their own name.
+        run = labels.get(_key(about)) or own_name
+        runs.setdefault(run, {}).setdefault(key, {})[about.get("seed")] = counts_file
+    return {run: evaluations for run, evaluations in runs.items() if evaluations}
 
 
 def _key(about: Mapping[str, Any]) -> str:

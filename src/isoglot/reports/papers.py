@@ -185,7 +185,8 @@ class PaperTable:
 
         If a row's name or printed label is exactly this text, rows that only have it as an attribute are not meant.
         """
-        # The label of a row that `extended` added is all its labels in one text.
+        # One label finds the row of the paper with this printed label or name. Several labels, joined, find the row
+        # that `extended` made of them: its label is the joined text.
         exact = [row for row in self.rows if " / ".join(labels) in (row.name, row.label)]
         parts = set(labels[0].split(" / ") if len(labels) == 1 else labels) - {""}
         return exact or [row for row in self.rows if parts <= row.labels]

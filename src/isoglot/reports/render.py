@@ -110,8 +110,8 @@ def comparison_tables(runs: Sequence[str | Path | Result], options: CompareOptio
 
     1. Studies, whose cells name places in the papers' tables: ours beside the papers'. The rows of results in a study's
        folder hold the same numbers, so they are not shown again.
-    2. Other runs: a table for each task, with each run's difference from the first run below it, and paired tests if
-       predictions were kept.
+    2. Other runs: a table for each task, in which each run has a row with its difference from the first run (no test).
+       If predictions were kept, :func:`paired_table` follows, which tests the differences.
     """
     material, scores = gathered(runs, options)
     beside = tables_beside_papers(material.cells, unmeasured=True)  # 1
@@ -131,7 +131,7 @@ def comparison_tables(runs: Sequence[str | Path | Result], options: CompareOptio
 
 
 def _add_differences(table: Table) -> None:
-    """Put below each row but the first its difference from the first."""
+    """Put below each row but the first its difference from the first, which is not tested."""
     first, *others = table.rows
     if not others:
         return

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 CONFIDENCE = 95
-"""Confidence level of every interval and margin in a report, in percent."""
+"""Confidence level of every interval and margin in a report, in percent. For p there is no level: reports print p."""
 TAILS = ((100 - CONFIDENCE) / 200, (100 + CONFIDENCE) / 200)
 """Quantiles at both ends of an interval: 0.025 and 0.975."""
 

@@ -24,7 +24,7 @@ class TableCell:
     value: float | None = None  # the number that CSV files and frames hold
     # Standard deviation over seeds. It is shown behind the number, `72.3 ±0.4`; only CSV has a column for it.
     sd: float | None = None
-    best: bool = False
+    best: bool = False  # of its column: `*72.3` in text, bold in LaTeX and HTML, no sign in CSV
     note: int = 0  # number of a note of the table, 1-based; 0 for none
     tooltip: str = ""
     digits: int = 1  # decimals of the text and of the standard deviation

@@ -18,6 +18,10 @@ The words of this room, each for one thing:
   kind of a task is the task's name, ``pos``; that of a source is the form of its rows, ``text`` or ``treebank``.
 - *work*: the folder of a step, finished or not. ``Work.manifest`` is the step's record, one section of the folder's
   file ``manifest.json``; it is empty until the step is made.
+- *label*: of a step, the name that its run has in results (``Step.label``), such as ``XLM-Align - DWA``; it is the
+  argument ``run`` of ``Lab.pretrain``. Of a row or column, a text by which a cell names it; a row of a paper has
+  several (``PaperRow.labels``).
+- *system*: the id of a method in a paper's row, ``xlm_align_no_dwa``. It is one of the labels of that row.
 - *value*: a number that a step recorded and a cell may show; *fact*: anything else that a step recorded.
 - *size*: a named value of a study, such as ``steps``; *scale*: ``tiny``, ``small`` or ``paper``, which gives all sizes;
   *changes*: sizes that the user gives in place of the scale's; *setting*: all sizes that a study runs with. Settings of

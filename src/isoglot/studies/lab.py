@@ -318,9 +318,12 @@ class Lab:
             text = pairs / "pairs.tsv"
         """
         found = self.folders.find(name, step_class, fields)
-        # A step reads another step if its fields name that step's folder; the cell asked for that one before.
+        # A step reads another step if its fields name that step's folder; the cell asked for that one before. A folder
+        # ends in the step's key, so the path of one is never the beginning of another one's.
         needs = tuple(earlier for earlier in self.notes.steps if str(earlier) in found.text)
-        manifest, guesses = self._manifest(found.folder), tuple(self.notes.guesses)
+        manifest = self._manifest(found.folder)
+        # While a value that the cell read is unknown, every later step is a guess (`Work.guessed_from`).
+        guesses = tuple(self.notes.guesses)
         work = Work(found.folder, name, found.step, manifest, self, needs=needs, guessed_from=guesses)
         self.notes.steps[work] = None
         return work

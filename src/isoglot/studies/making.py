@@ -205,7 +205,8 @@ class Schedule:
     def _failure_of(self, part: StudyPart) -> IsoglotError | None:
         """Return the mistake of the first failed step that the part needs; None if there is none.
 
-        A guess does not count: once the number behind it is known, the part may ask for another step.
+        A guess does not count (:class:`Work`): the part asked for it when a number that it read was not known yet, and
+        with the number it may ask for another step.
         """
         for work in part.steps:
             if work.folder in self._failed and not work.guessed_from:
@@ -268,8 +269,9 @@ def _steps_before(work: Work) -> set[Work]:
 def _make(parts: Sequence[StudyPart], number: int, folders: Sequence[Path]) -> StepOutcome:
     """Make the step with the first of the folders, for the part with this number.
 
-    ``folders``: The folder of the step, then those of all steps before it. The process that plans may know an equal
-    step by another name, and so by another folder, than this process would give it.
+    ``folders``: The folder of the step, then those of all steps before it. Two cells may ask for equal steps by the
+    names ``pairs de`` and ``tlm pairs``. The first name asked for names the folder, ``data/pairs-de-3f6c…``, and this
+    process may ask in another order than the one that plans. So it takes the folders from that one.
     """
     began = time.monotonic()
     part = parts[number]

@@ -89,7 +89,10 @@ class Work:
         return nan if number is None else float(number)
 
     def _note_guess(self) -> None:
-        """Note that all steps the cell asks for from here on are guesses, while this one is not made."""
+        """Note that a value of an unfinished step was read: all steps that the cell asks for afterwards are guesses.
+
+        The lab cannot see which of them depend on the value, so it counts all of them.
+        """
         if not self.manifest:
             self.lab.notes.guesses[self] = None
 
@@ -173,20 +176,33 @@ class StudyPart:
     unavailable: str = ""  # why the study does not have the number; empty if it does
     sizes_read: frozenset[str] = frozenset()  # before the cell was added, and by its function
 
+    @property
+    def is_cell(self) -> bool:
+        """Whether the part is a cell of a table; otherwise it is a figure."""
+        return bool(self.table)
+
+    @property
+    def names_in_study(self) -> tuple[list[str], list[str]]:
+        """The names of the row and of the column that the study itself gives, whether or not the table has them."""
+        row_names = [" / ".join(self.row), *self.row]
+        return row_names, [" / ".join(self.column), ".".join(self.column), *self.column]
+
     @cached_property
     def names(self) -> tuple[list[str], list[str]]:
         """The names of the row and the names of the column by which `--only` finds the cell.
 
         The first name of each is shown in messages. In a table of a paper the paper's own names come first: a row of
-        ALIGN-MLM's Table 3 is found by ``MLM / trans``, ``MLM`` or ``trans``, a column by ``pos.zs``.
+        ALIGN-MLM's Table 3 is found by ``MLM / trans``, ``MLM`` or ``trans``, a column by ``pos.zs``. Among a row's
+        names is its system: ``weam`` in WEAM's Table 2.
 
         Raises:
             ConfigurationError: The paper's table has no such row or column.
         """
-        row_names = [" / ".join(self.row), *self.row]
-        column_names = [" / ".join(self.column), ".".join(self.column)]
+        row_names, column_names = self.names_in_study
         if paper_key(self.table) not in PAPERS:
-            return row_names, [*column_names, *self.column]
+            return row_names, column_names
+        # The last names are the parts of the column's label in the study: the paper's labels take their place.
+        column_names = column_names[:2]
         table = paper_table(self.table)
         if self.is_added:
             table = table.extended(self.row, self.column)
@@ -216,12 +232,15 @@ class StudyPart:
         1. ``ROW:COLUMN`` selects cells by both. The last colon counts, because a row's label may have one.
         2. Any other pattern selects cells by their row or by their column.
         3. A figure has a name and no column. Only a pattern with a colon, such as ``NAME:*``, selects it.
+        4. A cell whose row or column the paper's table lacks is found by the names that the study gives it.
+
+        The answer must not depend on finished steps (:class:`isoglot.studies.program.Selection`).
         """
         row_pattern, colon, column_pattern = pattern.rpartition(":")
-        row_names, column_names = self.names
+        row_names, column_names = self.names if self.has_place else self.names_in_study
         if colon:
             return bool(fnfilter(row_names, row_pattern) and fnfilter(column_names, column_pattern))
-        return bool(self.table and fnfilter(row_names + column_names, pattern))
+        return self.is_cell and bool(fnfilter(row_names + column_names, pattern))
 
     @property
     def missing(self) -> str:
@@ -274,7 +293,7 @@ class StudyPart:
                 self.content = self.function()
         except UnavailableError as error:
             self.unavailable = str(error)
-        if self.table and lab.notes.read_stand_in:
+        if self.is_cell and lab.notes.read_stand_in:
             # Computed from a stand-in such as 900000001: not a number to show.
             self.content = nan
         self.steps, self.sources = tuple(lab.notes.steps), tuple(lab.notes.sources)

@@ -47,7 +47,9 @@ class Program:
 class Selection:
     """Which studies are made, at which scale, and which of their cells.
 
-    A selection can be sent to another process, which builds the same programs from it.
+    A selection can be sent to another process, which builds the same programs from it, with the same parts in the same
+    order: the processes name parts to each other by number. So what is selected must depend on the fields below alone,
+    and never on which steps are finished: that changes while the processes work.
 
     Args:
         studies: Studies, or names of studies, papers and files.
@@ -106,11 +108,11 @@ class Selection:
         """Divide what a study added to its lab into selected parts and other cells."""
         selected: list[StudyPart] = []
         unselected: list[StudyPart] = []
-        cells_first = sorted(lab.parts, key=lambda part: not part.table)
+        cells_first = sorted(lab.parts, key=lambda part: not part.is_cell)
         for part in cells_first:
             if not self.only or any(part.matches(pattern) for pattern in self.only):
                 selected.append(part)
-            elif part.table:
+            elif part.is_cell:
                 unselected.append(part)
         return Program(study, lab, selected, unselected)
 
@@ -127,8 +129,9 @@ def _require_no_steps(study: Study, lab: Lab) -> None:
 
 def _no_match(cells: Sequence[StudyPart]) -> ConfigurationError:
     """Return the error that no cell matches; it lists the names of all rows and columns."""
-    rows = dict.fromkeys(cell.names[0][0] for cell in cells)
-    columns = dict.fromkeys(cell.names[1][0] for cell in cells)
+    names = [cell.names if cell.has_place else cell.names_in_study for cell in cells]
+    rows = dict.fromkeys(row_names[0] for row_names, _ in names)
+    columns = dict.fromkeys(column_names[0] for _, column_names in names)
     return ConfigurationError(
         f"[[only]]: no cell matches; give a row's or column's label, or ROW:COLUMN, with "
         f"wildcards. Rows: {'; '.join(rows)}. Columns: {', '.join(columns)}"
@@ -175,14 +178,14 @@ class Plan:
 
 
 def inspect_programs(
-    programs: Sequence[Program], *, encoders: tuple[int, int] = (1, 1), check: bool = True
+    programs: Sequence[Program], *, part_of_encoders: tuple[int, int] = (1, 1), check: bool = True
 ) -> Plan:
     """Ask every cell and figure which steps it needs, and check these steps; nothing is made.
 
     Args:
         programs: The programs.
-        encoders: ``(2, 8)`` keeps the cells of the second of eight parts of the encoders. The eight parts do not
-            overlap and cover all encoders, so eight machines can share a study.
+        part_of_encoders: ``(2, 8)`` keeps the cells of the second of eight parts of the encoders. The eight parts do
+            not overlap and cover all encoders, so eight machines can share a study.
         check: Whether mistakes are raised. Without it, cells that cannot be asked are left out, and all other mistakes
             are ignored.
 
@@ -217,7 +220,7 @@ def inspect_programs(
     if problems and check:
         raise ConfigurationError(list(dict.fromkeys(problems)), heading="nothing was run")
     # Encoders are dealt like cards: of three parts the first one has the encoders 1, 4, 7, ...
-    number, count = encoders
+    number, count = part_of_encoders
     distinct_encoders = dict.fromkeys(part.encoder for part in parts)
     kept_encoders = set(list(distinct_encoders)[number - 1 :: count])
     kept_parts = [part for part in parts if part.encoder in kept_encoders]

@@ -117,11 +117,11 @@ class Setting:
         paper_where_different = {}
         for name, value in with_variant.items():
             paper_value = at_scale(value, "paper")
-            if _is_size(name) and paper_value not in (None, size[name]):
+            if _is_size(name) and paper_value is not None and _plain(paper_value) != _plain(size[name]):
                 paper_where_different[name] = _plain(paper_value)
         changed = {}
         for name, value in changes.items():
-            if _plain(value) != unchanged[name]:
+            if _plain(value) != _plain(unchanged[name]):
                 changed[name] = _plain(value)
         varied = set()
         for name, value in variant_sizes.items():

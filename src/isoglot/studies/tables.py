@@ -82,10 +82,12 @@ def run_studies(
     if not names:
         raise ConfigurationError("no study named; `isoglot study --list` shows them")
     reporter, request = reporter_of(progress), request or StudyRequest()
-    encoders, patterns = part_and_cells(request.only)
-    selection = Selection(names, out, request.scale, request.changes, patterns, request.keep)
+    # The command `isoglot study` (`cli/study.py`) takes the same steps, and prints between them. Both read `only`
+    # through `part_and_cells`, so its forms are changed there alone.
+    part_of_encoders, cell_patterns = part_and_cells(request.only)
+    selection = Selection(names, out, request.scale, request.changes, cell_patterns, request.keep)
     programs = selection.programs(reporter)
-    plan = inspect_programs(programs, encoders=encoders, check=not request.tables_only)
+    plan = inspect_programs(programs, part_of_encoders=part_of_encoders, check=not request.tables_only)
     tally = Tally()
     if not request.tables_only:
         distinct_encoders = {part.encoder for part in plan.parts}
@@ -121,7 +123,7 @@ def write_study(program: Program, *, even_without_numbers: bool = True) -> Study
             except IsoglotError as error:
                 # A mistake in this cell alone, such as a fact that no step recorded: the other cells are written.
                 part.unavailable = str(error)
-    in_tables = [part for part in all_parts if part.table and part.has_place]
+    in_tables = [part for part in all_parts if part.is_cell and part.has_place]
     cells, results = _cells_and_results(program, in_tables)
     tables = tables_beside_papers(cells)
     # A folder of an earlier call is written again, even if its numbers are known no more.
@@ -132,7 +134,7 @@ def write_study(program: Program, *, even_without_numbers: bool = True) -> Study
     _write_tables(program, cells, tables)
     _write_results(folder, list(results), in_tables)
     for part in program.parts:
-        if not part.table:
+        if not part.is_cell:
             _write_figure(part, folder / "figures")
     return StudyTables(program, folder, tables, list(results.values()))
 
