@@ -122,6 +122,12 @@ def test_dumped_yaml_reads_back_equal(tree: dict[str, Any]) -> None:
     assert parse_value(dump_yaml(tree)) == tree
 
 
+@pytest.mark.parametrize("text", ["-", "---", "..."])
+def test_a_variable_of_marks_alone_is_text(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("SOME_INPUT", text)
+    assert parse_value("${SOME_INPUT}") == text
+
+
 def test_environment_variables_expand_and_an_unset_one_is_named(
     good: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

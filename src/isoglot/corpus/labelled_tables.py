@@ -97,8 +97,8 @@ def in_languages(table: Dataset, source: str, target: str, path: str, *, turn: b
         source: Code of the source language.
         target: Code of the target language.
         path: Name of the table in messages.
-        turn: If there is no such row, swap the sides of the rows from ``target`` to ``source``: of an English-German
-            table, German-English is read.
+        turn: If there is no such row, use the rows whose source is in ``target`` and whose target is in ``source``,
+            with their sides swapped: an English-German table is then read as German-English.
     """
     pairs = list(zip(table["source_language"], table["target_language"], strict=True))
     known = set(pairs)

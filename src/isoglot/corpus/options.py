@@ -10,7 +10,11 @@ from isoglot.core.options import Options, one_or_more, option
 from isoglot.formats.sources import READING, Kind
 
 ROW_RULES = ("empty", "held_out", "script", "length", "ratio")
-"""The filters that look at one row at a time, in their order: :class:`isoglot.corpus.filter.filters.RowTests`."""
+"""The filters that look at one row at a time: :class:`isoglot.corpus.filter.filters.RowTests`.
+
+`isoglot prepare` counts a dropped row for the first of them that drops it. So a new one comes last: the counts of
+those before it stay the same.
+"""
 FILTERS = ("incomplete", *ROW_RULES, "duplicates", "limit")
 """All filters of `isoglot prepare`, in the order in which they run; a row counts for the first one that drops it.
 
@@ -36,9 +40,10 @@ def _names(value: object) -> object:
 class RowRules(Options):
     """Filters that look at one row at a time."""
 
-    # A new option, here or in PrepareOptions, has the default None. A manifest of an earlier release lacks the option,
-    # which counts as None when `isoglot prepare` compares options: with another default it would refuse every corpus
-    # that an earlier release made.
+    # A new option, here or in PrepareOptions, has the default None; one that is on or off is a `bool | None`, which
+    # becomes a plain flag. A manifest of an earlier release lacks the option, which counts as None when
+    # `isoglot prepare` compares options. With another default, also with False, it would refuse every corpus that an
+    # earlier release made.
 
     held_out_files: tuple[str, ...] = option(
         (),

@@ -196,7 +196,9 @@ def _mined(
         line_of_text = {text: row.line for text, row in rows.items()}
         counters.append(unknown_word_counter(unknown, name, line_of_text))
     texts = list(source_sentences), list(target_sentences)
-    encoding = EncodingRun(request, finished or Parts(None, dict, what="mining run"))
+    # Without a folder no vector is stored, and `made_from` is never called.
+    parts = finished or Parts(folder=None, made_from=dict, what="mining run")
+    encoding = EncodingRun(request, parts)
     progress = partial(report, "encoding")
     with stored_vectors(encoder, texts, counters, encoding=encoding, progress=progress) as stored:
         unknown.warn()

@@ -107,7 +107,8 @@ class SentenceAlignRequest(SentenceEncoding):
     """Options of `isoglot align-sentences`."""
 
     max_size: int = option(
-        5, "Most lines of a group, source and target lines together: 5 allows 1-4, 2-3, 3-2, 4-1.",
+        5,
+        "Most lines of a group, source and target lines together: 5 allows 1-4, 2-3, 3-2, 4-1, and all smaller groups.",
         ge=2, le=12,
     )  # fmt: skip
     skip: float | None = option(

@@ -91,8 +91,10 @@ def check_pair_rules(sources: Sequence[Source], options: FilterRules) -> None:
             named, or not known to lingua.
     """
     languages = {tag for source in sources for tag in source.languages("bitext")}
-    unknown = {"", *UNNAMED} - options.scripts.keys()
-    if options.min_script_share is not None and languages & unknown:
+    # Of a language without a name (empty, `src` or `und`) no scripts are known, unless the user gave some:
+    # `--script src=Latin`.
+    without_scripts = {"", *UNNAMED} - options.scripts.keys()
+    if options.min_script_share is not None and languages & without_scripts:
         raise ConfigurationError(
             "[[min_script_share]] compares texts with the scripts of their languages, which are not known; add "
             "[[languages=('en', 'de')]]"

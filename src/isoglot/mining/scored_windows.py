@@ -151,7 +151,8 @@ class ScoredWindows:
 
     def __init__(self, request: FilterRequest, finished: Parts | None = None) -> None:
         self._request = request
-        self._finished = finished or Parts(None, dict, what="filtering")
+        # Without a folder no result is stored, and `made_from` is never called.
+        self._finished = finished or Parts(folder=None, made_from=dict, what="filtering")
         self._rules, self._scorer = PairRules(request), PairScorer(request)
         self.score_names = self._scorer.score_names
         self._here = request.engine == "local"
@@ -198,7 +199,8 @@ class ScoredWindows:
         waiting: list[FilterRow] = []
         passed = 0  # how many of the pairs that wait pass the rules
         pairs_before = 0  # how many pairs of the input come before those that wait
-        earlier: list[tuple[str, str]] = []  # texts of passing pairs before those that wait, at most `pool`
+        # Texts of the last `pool` passing pairs before those that wait.
+        earlier: list[tuple[str, str]] = []
 
         for languages, same_languages in groupby(pairs, key=attrgetter("languages")):
             self._scorer.require_languages(languages)
@@ -209,11 +211,8 @@ class ScoredWindows:
                     if passed == pool or len(waiting) == _MOST_IN_WINDOW * pool:
                         window = self._window(pairs_before, waiting, earlier)
                         yield window
-                        # The next window may be filled up with the pairs of this one, and if these are few, with the
-                        # pairs that filled up this one.
-                        texts = [texts for _, texts in window.passing()]
-                        if texts:
-                            earlier = [*window.earlier, *texts][-pool:]
+                        texts_of_window = [texts for _, texts in window.passing()]
+                        earlier = [*earlier, *texts_of_window][-pool:]
                         pairs_before += len(waiting)
                         waiting, passed = [], 0
         yield self._window(pairs_before, waiting, earlier)

@@ -144,8 +144,8 @@ def cheapest_groups(
     source_spans = _spans_of_side(source, target_samples, source_lengths)
     target_spans = _spans_of_side(target, source_samples, target_lengths)
 
-    # The kinds of groups: a source and b target lines. Smaller groups come first: of equal costs the search takes the
-    # first.
+    # The kinds of groups: a source and b target lines, for all a and b of at most max_size together. Smaller groups
+    # come first: of equal costs the search takes the first.
     sizes = [(a, b) for a in range(1, max_size) for b in range(1, max_size - a + 1)]
     sizes.sort(key=sum)
     costs = _costs(source_spans, target_spans, sizes, band, weight=length_weight)
@@ -237,7 +237,9 @@ def _around(path: Sequence[Step], rows: int, columns: int) -> Band:
     last_row = np.minimum(first_row + 2 * steps[:, 2], rows)
     last_column = first_column + 2 * steps[:, 3]
     low, high = np.full(rows + 1, columns, np.int64), np.zeros(rows + 1, np.int64)
-    for offset in range(3):  # a step passes two lines of this level at most, so it touches three rows
+    # A step passes two lines of this level at most. Rows are the borders of lines, so two lines touch three rows: the
+    # rows before the first line, between both, and after the second.
+    for offset in range(3):
         row = np.minimum(first_row + offset, last_row)
         np.minimum.at(low, row, first_column)
         np.maximum.at(high, row, last_column)
@@ -290,11 +292,11 @@ def _costs(
             target_spans = target[b - 1].ending_in(left - 1, right)
             cost = _cost_of_groups(source_spans, target_spans, weight=weight)
             cost *= a * b
-            # No group of a source lines ends before row a: with a = 3, none in rows 1 and 2. Nor does one of b target
-            # lines end before column b. `cost` begins with row `top` and column `left`.
-            rows_before_a, columns_before_b = max(0, a - top), max(0, b - left)
-            cost[:rows_before_a] = np.inf
-            cost[:, :columns_before_b] = np.inf
+            # No group of a source lines ends before row a, and none of b target lines before column b. `cost` begins
+            # with row `top`: with a = 3 and top = 1, its first two rows, which are rows 1 and 2, have no group.
+            rows_without_group, columns_without_group = max(0, a - top), max(0, b - left)
+            cost[:rows_without_group] = np.inf
+            cost[:, :columns_without_group] = np.inf
             costs[cell, number] = cost[row - top, column - left]
     return costs
 

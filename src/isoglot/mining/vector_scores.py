@@ -53,6 +53,7 @@ class VectorScorer:
         cosines = (source_vectors[source_numbers] * target_vectors[target_numbers]).sum(1)
         source_means = forward.similarities.mean(1)[source_numbers]
         target_means = backward.similarities.mean(1)[target_numbers]
+        # `compared` computes the margins: each cosine is divided by the mean of its two neighbour means.
         margins = compared(cosines, source_means, target_means, similarity="margin")
         for row, cosine, margin in zip(scored.tolist(), cosines.tolist(), margins.tolist(), strict=True):
             scores[row] = {"cosine": cosine, "margin": margin}

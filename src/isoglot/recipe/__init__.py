@@ -5,7 +5,11 @@
 Open ``source.py`` first: a recipe is found, laid over the recipe that it ``extends``, and changed by overrides.
 ``document.py`` is the YAML itself. ``spec.py`` makes a model of options from the signature of a constructor, so that
 an objective's arguments are its options in a recipe. What the sections of pre-training mean stands in
-``isoglot.pretraining.recipe``.
+``isoglot.pretraining.recipe``; the settings of ``train`` are checked in ``isoglot.pretraining.check_train``.
+
+A document records mistakes alone, and each of them ends the run. No check only warns so far. A warning would be logged
+in ``isoglot.pretraining.check``, behind the line of ``_load`` that raises the mistakes, and only once for each text,
+because a sweep loads its recipe several times.
 
 The words of this room:
 

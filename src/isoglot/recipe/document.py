@@ -33,8 +33,11 @@ T = TypeVar("T")
 
 VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
 """``${NAME}``, an environment variable."""
-_ONE_WORD = re.compile(r"[-+.\w]+")
-"""A value of a variable that YAML may give a type: 100, 5e-5, true. Any other value is text, such as ``[1, 2]``."""
+_ONE_WORD = re.compile(r"[-+.]*\w[-+.\w]*")
+"""A value of a variable that YAML may give a type: 100, 5e-5, true.
+
+Any other value is text, such as ``[1, 2]``, or ``-``, which YAML by itself would read as a list.
+"""
 _TYPED_TAGS = ("int", "float", "bool", "null")
 """Tags of the scalars that YAML gives a type; all others are text."""
 _ALTERNATIVES: dict[Location, str] = {
@@ -248,8 +251,9 @@ def lay_over(base: Document, over: Document, *, replaced: Location = ()) -> Docu
     3. Null deletes an entry that is below; where there is none, null stays.
     4. A key deletes its alternative (``steps`` deletes ``epochs``), unless both are in the upper document.
 
-    Several documents are laid from the lowest up. If the upper two of ``{a: 1}``, ``{a: 2}`` and ``{a: null}`` came
-    first, they would make an empty document, which does not delete the lowest ``a``.
+    Lay several documents from the lowest up. With ``{a: 1}`` at the bottom, ``{a: 2}`` over it and ``{a: null}`` at the
+    top, the result is empty. If the top were laid over the middle first, the two would make an empty document, and
+    over the bottom this would leave ``{a: 1}``.
     """
     result = Document(dict(base.values), dict(base.origins), dict(base.raw), [*base.problems, *over.problems])
 

@@ -40,7 +40,10 @@ class Section(Options):
 
 
 class PortableSection(Section):
-    """A whole recipe, with a hash and a written form that do not depend on where a machine keeps its files."""
+    """A whole recipe, with a hash and a written form that do not depend on where a machine keeps its files.
+
+    The base of :class:`isoglot.pretraining.recipe.Recipe`, which has the fields: ``model``, ``parts`` and the others.
+    """
 
     # Texts as the recipe has them, `${DATA}/en-de.tsv`, where the section itself has the expanded text.
     _raw: dict[Location, str] = PrivateAttr(default_factory=dict)

@@ -107,7 +107,7 @@ def _extended(document: Document, path: Path, *, seen: tuple[Path, ...]) -> Docu
     ``extends`` names a file relative to this one, or else a built-in recipe. ``seen`` are the files that led here: a
     recipe that is among them extends itself.
     """
-    # Only the value is removed yet: a mistake is shown with the line of the key, which is in the origins.
+    # The value is removed here, and its origin only after the checks below: a mistake is shown with the origin's line.
     parent = document.values.pop("extends", None)
     if parent is None:
         return document

@@ -25,6 +25,8 @@ from isoglot.core.options import Options
 
 _NAMED = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _CONTAINERS = (tuple, list, set, frozenset)
+_NO_PARAMETER = ""
+"""A name for :func:`spec_of` that no parameter has: alone, it leaves out none."""
 
 
 class Spec(Options):
@@ -36,7 +38,7 @@ class Spec(Options):
 
     model_config = ConfigDict(strict=True, protected_namespaces=())
     maker: ClassVar[Any] = None
-    # The names of parameters that `spec_of` was given, because isoglot passes them itself; empty for its own choice.
+    # The `supplied_names` that `spec_of` was given; empty where it left out its default ones.
     supplied_names: ClassVar[tuple[str, ...]] = ()
     corpus_options: ClassVar[frozenset[str]] = frozenset()
     """Options whose parameter takes a corpus. A recipe gives the name of a stream; :meth:`make` gives its corpus."""
@@ -150,10 +152,9 @@ def require_options(subject: Any, **values: Any) -> None:
         options = spec.model_fields.keys() - spec.corpus_options
         values = {name: getattr(subject, name) for name in options if hasattr(subject, name)}
     # The other parameters have values that no recipe could give, such as an encoder.
-    others = [name for name in inspect.signature(maker).parameters if name not in values]
-    # Without any name, spec_of would leave out the first parameter. The empty name, which no parameter has, leaves out
-    # none.
-    checked(spec_of(maker, *(others or [""])), values)
+    left_out = [name for name in inspect.signature(maker).parameters if name not in values]
+    # Without any name, spec_of would leave out the first parameter and `tokenizer`.
+    checked(spec_of(maker, *(left_out or [_NO_PARAMETER])), values)
     if is_object and hasattr(subject, "check_options"):
         subject.check_options()
 

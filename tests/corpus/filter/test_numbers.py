@@ -38,6 +38,7 @@ SENTENCES = (
         ("from 11:00 to 5 p.m.", "11 bis 17 Uhr"),
         ("8:30 PM", "20h30"),
         ("at 08:30", "um 8 Uhr 30"),
+        ("at 08:00", "um 8 Uhr 00"),
         ("十,百,千", "tens, hundreds, thousands"),
         ("2.4 million on July 1", "7月1日240万"),
         ("at 2:30", "2時半"),
@@ -76,6 +77,7 @@ def test_numbers_written_in_two_ways_are_equal(source: str, target: str) -> None
         ("5 dogs", "2005 Hunde", ["5"], ["2005"]),
         ("230 billion yen", "230亿日元", ["230"], ["23000000000"]),
         ("12 occupants", "zwölf Besetzer", ["12"], []),
+        ("8 cats and 0 dogs", "8 Katzen", ["0"], []),
         (f"{'9' * 5000} times", f"{'8' * 5000} Mal", ["9" * 5000], ["8" * 5000]),
     ],
 )

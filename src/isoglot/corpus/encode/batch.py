@@ -210,9 +210,10 @@ def fit_pair(source: _Int, target: _Int, *, max_side: int | None, budget: int | 
     """Limit the lengths of pairs.
 
     1. Each side keeps at most ``max_side`` pieces.
-    2. If both together exceed ``budget``, the longer side is cut until they fit: 9 and 3 become 5 and 3 of 8.
-    3. If both are longer than half of the budget, both become half of it, the source one longer if it is odd: 9 and 8
-       become 4 and 3 of 7.
+    2. If both together exceed ``budget``, the longer side is cut until they fit: with a budget of 8, lengths 9 and 3
+       become 5 and 3, and 3 and 9 become 3 and 5.
+    3. If both are longer than half of the budget, both become half of it, the source one longer if it is odd: with a
+       budget of 7, lengths 9 and 8 become 4 and 3, and so do 8 and 9.
 
     **Shape**: source, target and both results (pairs,).
     """
@@ -221,8 +222,10 @@ def fit_pair(source: _Int, target: _Int, *, max_side: int | None, budget: int | 
     if budget is None:
         return source, target
     larger_half = budget - budget // 2
-    # The source keeps its half, or more if the target is shorter than its own half; the target gets the rest.
-    source = np.minimum(source, np.maximum(budget - target, larger_half))
+    # The source may have its half, or more if the target leaves more: of a budget of 8, it may have 4 beside a target
+    # of 9, and 5 beside a target of 3. The target may have the rest.
+    most_of_source = np.maximum(budget - target, larger_half)
+    source = np.minimum(source, most_of_source)
     return source, np.minimum(target, budget - source)
 
 

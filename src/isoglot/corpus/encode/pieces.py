@@ -278,6 +278,7 @@ def _give_words_to_spaces(
         touches_next = next_start == end and text[end : end + 1].strip()
         first_piece = ends[sentence] - piece_counts[sentence]
         position = piece - first_piece  # in the sentence
-        pre_tokens = encodings[sentence].word_ids
-        if touches_next or pre_tokens[position] == pre_tokens[position + 1]:  # 2, 3
+        # The library calls pre-tokens words: its `word_ids` are the number of each piece's pre-token.
+        pre_token_ids = encodings[sentence].word_ids
+        if touches_next or pre_token_ids[position] == pre_token_ids[position + 1]:  # 2, 3
             word_ids[piece] = word_ids[piece + 1]

@@ -211,8 +211,8 @@ def canonical_scores(pieces: list[tuple[str, float]]) -> list[tuple[str, float]]
     """Remove the traces of a hash table's order from the pieces and scores of Unigram.
 
     1. The trainer appends the characters that training left out in the order of a hash table: the first one with the
-       lowest score, the next with 0.0001 more, and so on. Here the same scores go to these characters in the order of
-       their code points, the highest first.
+       lowest score, the next with 0.0001 more, and so on. Here these characters are sorted by their code points, and
+       get the same scores from the highest to the lowest: of −9 and −8.9999, `a` gets −8.9999, and `b` gets −9.
     2. Scores are sums in the order of a hash table: they are rounded.
     3. Equal scores are sorted by their pieces.
     """

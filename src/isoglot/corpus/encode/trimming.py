@@ -71,9 +71,10 @@ def count_pieces(backend: Tokenizer, texts: Iterable[str]) -> Usage:
             encodings = backend.encode_batch_fast(written, add_special_tokens=False)
             _add(form_counts, encodings)
 
-            # `<mask>` is one piece above; here it is `<`, `mask`, `>`.
+            # `<mask>` is one piece above. It is cut once more like any other text: `<`, `mask`, `>`.
             literal = [text for text in written if spells_special.search(text)]
             if literal:
+                # True tells the library to cut special tokens like text.
                 backend.encode_special_tokens = True
                 _add(form_counts, backend.encode_batch_fast(literal, add_special_tokens=False))
                 backend.encode_special_tokens = False

@@ -56,7 +56,7 @@ class Number:
             nothing: 8.3 of 08:30, 100 of 100.
         readings: All values that the number may have: 2.4 of "2.4 million" is 2.4, or 2400000.
         digits: The digits as written: "0830" of 08:30.
-        wholes: The whole numbers before and behind the point or colon: "8" and "30" of 08:30, "4" and "9" of 4:09.
+        wholes: The whole numbers before and behind the point or colon: "8" and "30" of 08:30, "8" and "0" of 08:00.
     """
 
     value: str
@@ -101,6 +101,10 @@ def changed_numbers(source: str, target: str) -> tuple[list[str], list[str]]:
     only_target = list((target_counts - source_counts).elements())
     # Another reading of a number helps only if the other side has a number for it to equal.
     if not (only_source and only_target):
+        # 08:00 is 8, but `8 Uhr 00` is 8 and 0: only a zero is left.
+        are_zeros = {*only_source, *only_target} == {"0"}
+        if are_zeros and _same_digits(_read(source, False), _read(target, False)):
+            return [], []
         return only_source, only_target
     # Few pairs come here, so it may take time to read the words beside their numbers.
     names_day_half = any(DAY_HALF.search(text) for text in (source, target))
@@ -169,10 +173,11 @@ def _read(text: str, names_day_half: bool) -> list[Number]:
                 readings |= _with_a_half(text, value, end)
                 readings |= _hours(text, start, end) if names_day_half else set()
             wholes: tuple[str, ...] = (value,)
-            if "." in value:
-                # The decimals as written: 30 of 08:30, whose value is 8.3.
-                decimals = _DIGITS.findall(_western(text[start:end]))[-1]
-                wholes = (value.partition(".")[0], _whole(decimals))
+            parts = _DIGITS.findall(_western(text[start:end]))
+            # With separators of thousands, value and digits are the same: 1000 of 1,000. With decimals or minutes they
+            # differ: 8.3 and 0830 of 08:30, 8 and 0800 of 08:00.
+            if len(parts) > 1 and value != digits:
+                wholes = (value.partition(".")[0], _whole(parts[-1]))
             found.append(Number(value, frozenset(readings), digits, wholes))
     return found
 

@@ -31,17 +31,17 @@ _PRINTF = r"""
 _TAG = r"""
     <(?P<slash>/?)(?P<tag_name>[A-Za-z][\w:.-]*|\d+)(?:\s+[\w:.-]+\s*=\s*(?:"[^"]*"|'[^']*'))*\s*/?>  # <ph id="1"/> <0>
 """
-_ADDRESS = r"""
+_WEB_OR_MAIL_ADDRESS = r"""
     (?:https?|ftp)://[!\#-;=?-~]*[A-Za-z0-9_/=&\#~-]                        # https://example.org/a?b=c
-    | (?<![A-Za-z0-9_.])www\.[!\#-;=?-~]*[A-Za-z0-9_/]
+    | (?<![A-Za-z0-9_.])www\.[!\#-;=?-~]*[A-Za-z0-9_/]                      # www.example.org
     | (?<![A-Za-z0-9_.@])[A-Za-z0-9][A-Za-z0-9_.+-]*@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+  # name@example.org
 """
 _ACCELERATOR = r"""
     (?<!&)&(?=[\p{L}\p{N}])(?![A-Za-z0-9]+;)(?!(?<=\p{Lu}&)\p{Lu})          # &File E&xit, but not &amp; or AT&T
 """
 _KNOWN = regex.compile(
-    rf"(?P<tag>{_TAG}) | (?P<address>{_ADDRESS}) | (?P<argument>{_ARGUMENT}) | (?P<printf>{_PRINTF})"
-    rf" | (?P<escape>\\[nrt]) | (?P<accelerator>{_ACCELERATOR})",
+    rf"(?P<tag>{_TAG}) | (?P<address>{_WEB_OR_MAIL_ADDRESS}) | (?P<argument>{_ARGUMENT})"
+    rf" | (?P<printf>{_PRINTF}) | (?P<escape>\\[nrt]) | (?P<accelerator>{_ACCELERATOR})",
     regex.VERBOSE,
 )
 _MAY_HOLD_ONE = regex.compile(r"[{$<\[%:&\\@_]|www")
