@@ -11,8 +11,10 @@ The values of a record, and where they stand:
 - *made_from*: inputs and options, in `run.json` and in the manifest; a later command compares them.
 - *contents* of `run.json`: `made_from`, and more that is known when the run begins.
 - *results*: facts that are known at the end, in the manifest beside the contents.
-- *circumstances*: versions and times, which every record has (:func:`_circumstances`). A run that is continued with
-  other versions is warned of, and not refused.
+- *circumstances*: versions and times (:func:`_circumstances`). A run that is continued with other versions is warned
+  of, and not refused.
+
+The manifest of a prepared corpus has a form of its own, in `corpus/manifest.py`; only its comparison is made here.
 
 `make` holds the folder's lock: if two processes want the same folder, one makes it and the other waits. Training takes
 hours, so a second training of the same folder is refused instead (`isoglot.runs.lock.occupied`); training calls
@@ -89,6 +91,7 @@ class Record:
         if self.manifest_key:
             manifest = (manifest or {}).get(self.manifest_key)
         former_name = FORMER_NAMES.get(self.what)
+        # A folder of an earlier release has this record in a file of its own, perhaps beside another record's manifest.
         if former_name is not None and not self._is_mine(manifest):
             manifest = read_json(folder / former_name)
         return manifest if isinstance(manifest, dict) else None
@@ -220,9 +223,11 @@ class Record:
 
 
 def _circumstances(*, time: str = "") -> dict[str, Any]:
-    """Return the circumstances of a run, which every record has: versions, and the time under the name ``time``.
+    """Return versions, and the time now under the name ``time``.
 
-    A folder that is made at one go has no time in its manifest.
+    A folder that :meth:`Record.make` makes has no time in its manifest, nor anything else that differs between two
+    calls. The fingerprint of a folder counts the manifest too, so the folder made again would count as another input
+    of everything that is made from it.
     """
     return {"versions": versions()} | ({time: _now()} if time else {})
 
