@@ -14,7 +14,7 @@ The values of a record, and where they stand:
 - *circumstances*: versions and times (:func:`_circumstances`). A run that is continued with other versions is warned
   of, and not refused.
 
-The manifest of a prepared corpus has a form of its own, in `corpus/manifest.py`; only its comparison is made here.
+The manifest of a prepared corpus is compared here, but has a form of its own, which `corpus/manifest.py` writes.
 
 `make` holds the folder's lock: if two processes want the same folder, one makes it and the other waits. Training takes
 hours, so a second training of the same folder is refused instead (`isoglot.runs.lock.occupied`); training calls
@@ -225,9 +225,8 @@ class Record:
 def _circumstances(*, time: str = "") -> dict[str, Any]:
     """Return versions, and the time now under the name ``time``.
 
-    A folder that :meth:`Record.make` makes has no time in its manifest, nor anything else that differs between two
-    calls. The fingerprint of a folder counts the manifest too, so the folder made again would count as another input
-    of everything that is made from it.
+    The folders that :meth:`Record.make` makes, such as derived corpora, get no time: the fingerprint of a folder counts
+    its manifest too. With a time in it, the same corpus made again would count as another input.
     """
     return {"versions": versions()} | ({time: _now()} if time else {})
 
