@@ -6,6 +6,7 @@ import importlib
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -91,26 +92,37 @@ def test_a_file_that_changed_after_it_was_imported_is_refused(modules: OwnModule
     assert hashes("held:A") != before
 
 
-def test_a_change_is_refused_too_where_another_folder_has_a_file_of_that_name(
-    modules: OwnModules, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def two_of_one_name(modules: OwnModules, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """Classes of two folders that both have a file `common.py`; Python imported that of the last class."""
     for folder in ("one", "two"):
         monkeypatch.syspath_prepend(modules.folder / folder)
         (modules.folder / folder).mkdir()
         (modules.folder / folder / f"class_{folder}.py").write_text("import common\n\n\nclass A:\n    pass\n")
         (modules.folder / folder / "common.py").write_text(f"# {folder}\n")
     modules.names |= {"class_one", "class_two", "common"}
-    try:
-        classes = [importlib.import_module(name).A for name in ("class_one", "class_two")]
-        imported = Path(str(sys.modules["common"].__file__))
-        # The file of the same name that Python did not import comes last.
-        classes.sort(key=lambda kind: Path(code_files(kind)[0]).parent != imported.parent)
-        code_hashes(*classes)
-        imported.write_text("# changed\n")
-        with refused(ConfigurationError, "common.py: ", "reload(common)"):
-            code_hashes(*classes)
-    finally:
-        modules.forget()
+    classes = [importlib.import_module(name).A for name in ("class_one", "class_two")]
+    imported = Path(str(sys.modules["common"].__file__))
+    yield sorted(classes, key=lambda kind: Path(code_files(kind)[0]).parent == imported.parent)
+    modules.forget()
+
+
+def test_a_change_is_refused_too_where_another_folder_has_a_file_of_that_name(
+    two_of_one_name: list[Any],
+) -> None:
+    other, imported = two_of_one_name
+    code_hashes(imported, other)
+    Path(str(sys.modules["common"].__file__)).write_text("# changed\n")
+    with refused(ConfigurationError, "common.py: ", "reload(common)"):
+        code_hashes(imported, other)
+
+
+def test_a_change_of_either_of_two_files_of_one_name_counts(two_of_one_name: list[Any]) -> None:
+    other, imported = two_of_one_name
+    before = code_hashes(other, imported)
+    assert code_hashes(imported, other) == before
+    Path(code_files(other)[0]).with_name("common.py").write_text("# changed\n")
+    assert code_hashes(other, imported)["common.py"] != before["common.py"]
 
 
 SCRIPT = """

@@ -25,6 +25,7 @@ from isoglot.runs.listed import (
     read_whole,
     recovered,
     remove,
+    require_own,
     whole_folder,
 )
 from isoglot.runs.record import Record
@@ -154,6 +155,16 @@ def test_a_list_from_elsewhere_leads_nowhere(tmp_path: Path) -> None:
     write_text(out / LIST, json.dumps({"files": listed}))
     remove(out)
     assert all(path.read_text() == "mine" for path in outside) and names(out) == ["link"]
+
+
+@pytest.mark.parametrize("name", [LIST, f"link/{LIST}"])
+def test_a_list_that_names_itself_is_read_once(tmp_path: Path, name: str) -> None:
+    out = write(tmp_path / "out", a="1")
+    (out / "link").symlink_to(out)
+    write_json(out / LIST, {"files": {"a": [1, ""], "link": [1, ""], name: [1, ""]}})
+    require_own(out)
+    remove(out)
+    assert not out.exists()
 
 
 @pytest.mark.parametrize("name", [".cache", ".x.partial"])

@@ -119,9 +119,9 @@ def _check_paths(sources: Sequence[Source], out: str | Path, request: AnyAligner
         folders=[saved, out if form.output == "corpus" else None],
     )
     if saved is not None:
-        from isoglot.aligners.statistical.methods import require_room  # noqa: PLC0415 - loads numba
+        from isoglot.aligners.statistical.methods import require_replaceable  # noqa: PLC0415 - loads numba
 
-        require_room(saved)
+        require_replaceable(saved)
 
 
 def _other_outputs(request: AnyAligner, form: LinkFormat) -> list[Path]:

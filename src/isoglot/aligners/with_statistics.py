@@ -32,7 +32,7 @@ from isoglot.aligners.pairs_in_files import Warn, Warnings, more_bitext, read_pa
 from isoglot.aligners.statistical.bitext import BitextSide, WordNumbers
 from isoglot.aligners.statistical.decoding import SentenceAlignments
 from isoglot.aligners.statistical.eflomal import EflomalAligner
-from isoglot.aligners.statistical.methods import require_room
+from isoglot.aligners.statistical.methods import require_replaceable
 from isoglot.aligners.statistical.model import StatisticalAligner
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.core.named_options import spelled
@@ -366,7 +366,7 @@ def _key_of_model(
     ``learned_from``: Hashes of the text, and of a model that learning starts from.
     """
     made_from = key_of([aligner.settings, *learned_from])
-    require_room(folder, None if overwrite else made_from)
+    require_replaceable(folder, None if overwrite else made_from)
     return made_from
 
 

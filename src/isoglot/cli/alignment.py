@@ -330,13 +330,13 @@ def merge(
     isoglot align part-1.tsv -m hmm --start models/all --set iterations=1 --save again/1 -o links-1.txt
     """
     from isoglot.aligners.statistical.merging import merge as run
-    from isoglot.aligners.statistical.methods import require_room
+    from isoglot.aligners.statistical.methods import require_replaceable
     from isoglot.runs.fingerprint import fingerprint, key_of
 
     refuse_overwriting(out, models)
     require_writable(out, folder=True)
     made_from = key_of(sorted(fingerprint(model) for model in models if Path(model).exists()))
-    require_room(out, None if running.overwrite else made_from)
+    require_replaceable(out, None if running.overwrite else made_from)
     with Console(quiet=running.quiet) as console:
 
         def read() -> Iterator[str]:

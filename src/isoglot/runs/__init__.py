@@ -28,7 +28,8 @@ The words of this room:
 
 - *run*: one execution of a verb; a `PlannedRun` has not begun. It enters this room through one of three functions:
   `lock.occupied` (trainings), `Record.make` (other folders) or `parts.kept_parts` (files that are made from blocks).
-  Only the preparation of a corpus is written out, in `corpus/prepare.py`.
+  Only the preparation of a corpus uses none of them: `corpus/prepare.py` locks the folder and writes its manifest
+  itself. Nothing in this room knows whether Python or a command called the verb.
 - *record*: what a folder was made from, kept in its *manifest*. A later command compares it with what it would make.
 - *finished*: with a manifest. *Unfinished*: with `run.json` alone, because the run was killed. Temporary files are not
   called unfinished.

@@ -40,12 +40,22 @@ def code_hashes(*objects: Any) -> dict[str, str]:
     files, texts = dict[Path, str](), dict[str, bytes]()
     for item in objects:
         _collect(item, files, texts)
-    content = {file: digest_of([file], size=8) for file in files}
+    contents_of_name: dict[str, set[str]] = {}
     for file, name in files.items():
-        _require_as_imported(file, name, content[file])
-    # Where two folders have a file of one name, the hash of the last one is returned.
-    hashes = {name: content[file] for file, name in files.items()}
-    return hashes | {name: blake2b(text, digest_size=8).hexdigest() for name, text in texts.items()}
+        content = digest_of([file], size=8)
+        _require_as_imported(file, name, content)
+        contents_of_name.setdefault(name, set()).add(content)
+    hashes = {}
+    for name, contents in contents_of_name.items():
+        # Two folders may have different files of the same name: then a change of either one changes the hash.
+        hashes[name] = (
+            next(iter(contents)) if len(contents) == 1 else _hashed("".join(sorted(contents)).encode())
+        )
+    return hashes | {name: _hashed(text) for name, text in texts.items()}
+
+
+def _hashed(text: bytes) -> str:
+    return blake2b(text, digest_size=8).hexdigest()
 
 
 def code_files(*objects: Any) -> list[Path]:

@@ -293,7 +293,8 @@ def _own_files(folder: Path) -> list[Path]:
     listed = [folder / name for name in listed_in(folder)]
     files = [file for file in listed if file.name != LIST]  # 1
     for file in listed:
-        if file.name == LIST:
+        # A list never names itself, but somebody may have edited it. All other lists are of folders further below.
+        if file.name == LIST and file.parent.resolve() != folder.resolve():
             files += _own_files(file.parent)  # 2
     for place in {folder, *(file.parent for file in files)}:
         files += _helpers_in(place)  # 3

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import threading
 import time
 from collections import deque
@@ -89,8 +90,8 @@ class Parts:
         self._can_write = True  # False after a write failed; earlier parts are still used
         self._part_of: dict[int, Path] = {}  # number of a kept block -> the file that holds it
         self._unwritten: list[_Block] = []
-        # The time of the last write or, before the first write, of the first work; None before any work.
-        self._unwritten_since: float | None = None
+        # The time at which the unwritten blocks are due. It is set when the first work begins, then by each write.
+        self._write_at = math.inf
         # The part that was read last, with its blocks: one part at a time is in memory.
         self._last_read: tuple[Path | None, dict[int, _Block]] = None, {}
 
@@ -100,7 +101,7 @@ class Parts:
         return self._folder is not None
 
     def begin(self, *, resume: bool) -> None:
-        """Find the parts of an earlier run, and lock their folder; `Record.begin` is called with the first new part.
+        """Find the parts of an earlier run, and lock their folder; the first new part makes the folder of a new run.
 
         Raises:
             ConfigurationError: There are parts, and ``resume`` was not given, or they were made from something else.
@@ -152,8 +153,8 @@ class Parts:
                     future: Future[BlockResult] = Future()
                     future.set_result(earlier)
                 else:
-                    if self._unwritten_since is None:
-                        self._unwritten_since = time.monotonic()
+                    if self._write_at == math.inf:
+                        self._write_at = time.monotonic() + SECONDS_OF_WORK
                     future = pool.submit(work, rows)
                     future.add_done_callback(self._when_done(number, rows_hash))
                 pending.append((rows, future))
@@ -207,13 +208,12 @@ class Parts:
             return
         with self._mutex:
             self._unwritten.append(block)
-            since = self._unwritten_since
-            if since is None or time.monotonic() - since >= SECONDS_OF_WORK:
+            if time.monotonic() >= self._write_at:
                 self._write_unwritten()
 
     def _write_unwritten(self) -> None:
         """Write the blocks that are only in memory; if that fails, the run goes on without keeping parts."""
-        self._unwritten_since = time.monotonic()
+        self._write_at = time.monotonic() + SECONDS_OF_WORK
         # A file holds blocks that follow one another: blocks 3, 4, 7 become files 3-5 and 7-8.
         groups: list[list[_Block]] = []
         for block in sorted(self._unwritten, key=lambda block: block.number):

@@ -11,8 +11,10 @@ The values of a record, and where they stand:
 - *made_from*: inputs and options, in `run.json` and in the manifest; a later command compares them.
 - *contents* of `run.json`: `made_from`, and more that is known when the run begins.
 - *results*: facts that are known at the end, in the manifest beside the contents.
-- *circumstances*: versions and times, which every record has (:func:`_circumstances`). A run that is continued with
-  other versions is warned of, and not refused.
+- *circumstances*: versions and times (:func:`_circumstances`). A run that is continued with other versions is warned
+  of, and not refused.
+
+The manifest of a prepared corpus is compared here, but has a form of its own, which `corpus/manifest.py` writes.
 
 `make` holds the folder's lock: if two processes want the same folder, one makes it and the other waits. Training takes
 hours, so a second training of the same folder is refused instead (`isoglot.runs.lock.occupied`); training calls
@@ -89,6 +91,7 @@ class Record:
         if self.manifest_key:
             manifest = (manifest or {}).get(self.manifest_key)
         former_name = FORMER_NAMES.get(self.what)
+        # A folder of an earlier release has this record in a file of its own, perhaps beside another record's manifest.
         if former_name is not None and not self._is_mine(manifest):
             manifest = read_json(folder / former_name)
         return manifest if isinstance(manifest, dict) else None
@@ -220,9 +223,10 @@ class Record:
 
 
 def _circumstances(*, time: str = "") -> dict[str, Any]:
-    """Return the circumstances of a run, which every record has: versions, and the time under the name ``time``.
+    """Return versions, and the time now under the name ``time``.
 
-    A folder that is made at one go has no time in its manifest.
+    The folders that :meth:`Record.make` makes, such as derived corpora, get no time: the fingerprint of a folder counts
+    its manifest too. With a time in it, the same corpus made again would count as another input.
     """
     return {"versions": versions()} | ({time: _now()} if time else {})
 

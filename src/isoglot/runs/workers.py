@@ -78,7 +78,9 @@ def starting_apart() -> Iterator[None]:
     # Without the flag -P Python puts the folder of the script, or the current folder, first on the path.
     starts_with_current = not sys.flags.safe_path and Path(path[0]).resolve() == Path.cwd()
     sys.modules["__main__"] = ModuleType("__main__")
-    sys.path[:] = [entry for entry in path[starts_with_current:] if entry]
+    without_current = path[1:] if starts_with_current else path
+    # An empty entry is the current folder too.
+    sys.path[:] = [entry for entry in without_current if entry]
     try:
         with starting():
             yield

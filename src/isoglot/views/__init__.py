@@ -15,11 +15,12 @@ Read ``base.py`` first, which defines a view, then ``masked_text.py`` (MLM), the
   sentence, are the same two in the order of this example, which the *coin* decides.
 - *candidate*: a token that may be selected: neither padding nor special, unless a view overrides
   ``MaskingOptions.may_be_selected``.
-- *selected*: chosen to be predicted; it is then masked, replaced by a random token, or kept.
+- *selected*: chosen to be predicted; it is then masked, replaced by a random token, or kept. A selected token may be
+  *switched* instead, and is then *replaced* by a synonym if it has one (``code_switched_text.py``).
 - *text*: a row of a monolingual corpus, which may be a sentence or longer. An example of a *text stream* is one text,
   or a packed block; an example of a *bitext stream* is a sentence pair.
-- *packed*: a block of several texts, or of many sentence pairs, that holds its special tokens already. (The texts of a
-  block are numbered by its column ``document_ids``.)
+- *packed*: a block of several texts, or of many sentence pairs, that holds its special tokens already. Isolated texts
+  are numbered by the column ``document_ids``; in a block of other texts nothing says where a text ends.
 - *batch key*: a name in the dictionary that a view returns, such as ``input_ids``; a lone *key* is the sentence. In
   the name ``source_key_ids`` alone, *key* means a hash, that of the pivot sentence's pieces.
 """

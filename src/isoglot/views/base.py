@@ -39,7 +39,9 @@ class View(Protocol):
     * ``packed_columns``: the columns that :meth:`build` needs of a packed stream, instead of ``columns``.
 
     An option is kept as an attribute of the same name, so that ``isoglot pretrain --check`` can show the value in use.
-    Options that exclude each other are refused by a method ``check_options``, which reads options alone.
+    Options that exclude each other are refused by a method ``check_options``, which reads options alone. It is called
+    for the options of a recipe, before there is a view, and at the beginning of a constructor
+    (:func:`isoglot.recipe.spec.require_options`).
     """
 
     @property
@@ -54,6 +56,9 @@ class View(Protocol):
 
         ``coin`` is tossed once per stream and position: all views of an example get the same coin, so that they can
         put the same side first.
+
+        ``generator`` is for this example of this view alone. However much a view draws, the other views and the next
+        examples stay the same.
         """
         ...
 

@@ -1,6 +1,7 @@
 """Masked text in which some selected tokens are replaced by a synonym of another language, or predict it (DICT-MLM).
 
-A synonym is a dictionary's translation of a token: *Haus* for *house*.
+A synonym is a dictionary's translation of a token: *Haus* for *house*. Tokens are looked up one by one, also those that
+are a piece of a longer word, such as *house* in *houseboat*.
 """
 
 from collections.abc import Mapping
@@ -90,6 +91,7 @@ class CodeSwitchedText(TextOptions):
 
     def check_options(self) -> None:
         """Require one lexicon, not none and not two."""
+        # Not super(): of a recipe, `self` holds the options and is no view.
         TextOptions.check_options(self)
         if (self.lexicon is None) == (self.copied_vocabulary is None):
             raise ConfigurationError(
@@ -123,14 +125,15 @@ class CodeSwitchedText(TextOptions):
         else:
             synonyms, languages, has_synonym = table.draw(instance.ids, uniform[size:])
 
+        replaced = switched & has_synonym
         if self.mode == "chaudhary_label":
-            arrays["labels"] = np.where(switched & has_synonym, synonyms, masked.labels)
+            arrays["labels"] = np.where(replaced, synonyms, masked.labels)
             return to_tensors(arrays)
-        # A switched token without synonym shows itself: its "synonym" is the original id, also where it was masked.
-        arrays["input_ids"] = np.where(switched, synonyms, masked.input_ids)
+        # A switched token without synonym is never masked: the input has its original id.
+        input_ids = np.where(switched, instance.ids, masked.input_ids)
+        arrays["input_ids"] = np.where(replaced, synonyms, input_ids)
         if self.language_ids is not None and "language_ids" in arrays:
-            language_ids = arrays["language_ids"]
-            arrays["language_ids"] = self._with_synonyms(language_ids, languages, switched & has_synonym)
+            arrays["language_ids"] = self._with_synonyms(arrays["language_ids"], languages, replaced)
         return to_tensors(arrays)
 
     def _with_synonyms(

@@ -15,8 +15,11 @@ from isoglot.corpus.pack.packing import language_id
 from isoglot.views.masking import MaskedTokens, MaskingOptions, mask_tokens
 
 _TEXT_STRIDE = 1 << 20
-"""More than a text has words. Words of packed texts count from 0 in each; with this times the number of the text added,
-they are different numbers."""
+"""More than a text has words.
+
+isoglot packs blocks without repeated word ids, but other packed streams may count the words of each text from 0. With
+this times the number of the text added, words of different texts have different ids.
+"""
 
 
 @dataclass
@@ -56,7 +59,11 @@ def to_tensors(arrays: Mapping[str, IntArray]) -> dict[str, Tensor]:
 
 
 def is_packed(example: Mapping[str, Any]) -> bool:
-    """Whether an example is a packed block, which has its special tokens already."""
+    """Whether an example is a packed block, which has its special tokens already.
+
+    A block of isolated texts has ``document_ids``, any other block an ``attention_mask``
+    (:func:`~isoglot.corpus.pack.packing.pack_stream`).
+    """
     return "document_ids" in example or "attention_mask" in example
 
 

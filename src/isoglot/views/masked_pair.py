@@ -174,7 +174,7 @@ class MaskedPair(MaskingOptions):
         second_half = _second_half(instance)
         # The language ids of the option are written
         # 1. into a block that has none of its own,
-        # 2. and in place of a block's own ids if the example names both languages (`packed_instance` never does this).
+        # 2. and in place of a block's own ids if the example names both languages. Other views keep a block's own ids.
         names = [example.get(f"{side}_language") for side in ("source", "target")]
         if self.language_ids is not None and ("language_ids" not in extras or None not in names):
             languages = [language_id(self.language_ids, name) for name in names]
@@ -189,12 +189,16 @@ class MaskedPair(MaskingOptions):
 def _second_half(instance: Instance) -> IntArray:
     """1 for the tokens of the second half of a packed block and its padding, 0 before.
 
-    ``<s> a b </s> <pad> <s> x y </s>`` is ``0 0 0 0 0 1 1 1 1``. The source's half stands first in every packed block
-    (``pack: {mode: xlm_pairs}``). Its sides are ``0 1 1 0 0 0 2 2 0``:
+    The source's half stands first in every packed block (``pack: {mode: xlm_pairs}``)::
+
+        tokens         <s>  a  b  </s>  <pad>  <s>  x  y  </s>
+        side_ids        0   1  1   0      0     0   2  2   0
+        position_ids    0   1  2   3      0     0   1  2   3
+        result          0   0  0   0      0     1   1  1   1
 
     1. From the first target piece, *x*, everything is of the second half.
-    2. Special tokens have no side. Those before *x* belong to the second half from the last token before *x* whose
-       position is 0, here ``<s>``. Without ``position_ids`` they stay in the first half.
+    2. Special tokens before *x* have no side. The second half begins with them where positions begin at 0 again, here
+       at the second ``<s>``. Padding does not count. Without ``position_ids`` the second half begins at *x*.
     """
     second = np.maximum.accumulate(instance.extras["side_ids"]) == 2  # 1
     if "position_ids" in instance.extras and second.any():  # 2

@@ -26,6 +26,15 @@ def test_a_threshold_is_accepted_where_the_default_symmetrisation_is_agreement(t
     assert (loaded.symmetrisation, loaded.threshold) == ("agreement", 0.5)
 
 
+def test_a_threshold_of_none_is_the_default(tmp_path):
+    """``threshold=None`` stands for the default, as in the constructor, whatever the saved model had."""
+    hmm = StatisticalAligner("hmm", threshold=0.5).fit_words([["das", "haus"]], [["the", "house"]])
+    hmm.save(tmp_path / "hmm")
+    assert StatisticalAligner.load(tmp_path / "hmm").threshold == 0.5
+    assert StatisticalAligner.load(tmp_path / "hmm", threshold=None).threshold == 0.3
+    assert StatisticalAligner.load(tmp_path / "hmm", symmetrisation="union", threshold=None).threshold == 0.3
+
+
 @pytest.mark.parametrize("method", METHODS)
 @settings(deadline=None, max_examples=10)
 @given(

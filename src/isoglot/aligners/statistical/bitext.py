@@ -108,7 +108,7 @@ class WordNumbers:
         self._ends.append(len(self._ids))
 
     def side(self) -> BitextSide:
-        """All sentences so far."""
+        """All sentences. The side shares the memory of this object, so no sentence can be added while it is in use."""
         return BitextSide(
             Vocabulary(self._known),
             np.frombuffer(self._ids, np.int32) if self._ids else np.empty(0, np.int32),

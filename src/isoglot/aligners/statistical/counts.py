@@ -158,13 +158,15 @@ class SlotClasses(NamedTuple):
         return cls(np.zeros(0, np.int32), 0)
 
     @classmethod
-    def of(cls, table: PairTable, class_table: PairTable, condition: Words, generated: Words) -> SlotClasses:
+    def of(
+        cls, table: PairTable, class_table: PairTable, condition_classes: Words, generated_classes: Words
+    ) -> SlotClasses:
         """Find the pair of classes of each slot of ``table``, as a slot of ``class_table``.
 
-        ``condition``, ``generated``: The class of each word of either side.
+        ``condition_classes``, ``generated_classes``: The class of each conditioning and of each generated word.
         """
         of_slot = np.zeros(len(table.key), np.int32)
-        _locate(table.flat, class_table.flat, condition, generated, of_slot)
+        _locate(table.flat, class_table.flat, condition_classes, generated_classes, of_slot)
         return cls(of_slot, len(class_table.key))
 
 
@@ -177,9 +179,13 @@ class LinkSums(NamedTuple):
 
     @classmethod
     def of(cls, links: Doubles, table: PairTable, target_words: int, slot_classes: SlotClasses) -> LinkSums:
-        """Sum the expected ``links`` of the slots of a table by source word.
+        """Sum the expected links of the slots of a table in all three ways.
 
-        ``target_words``: Number of target words.
+        Args:
+            links: Expected links of each slot.
+            table: The word pairs, with source words as conditioning words.
+            target_words: Number of target words.
+            slot_classes: The pair of prefix classes of each slot.
         """
         by_source, by_target = np.zeros(len(table.size)), np.zeros(target_words)
         by_class = np.zeros(slot_classes.size)  # of each pair of classes
@@ -188,12 +194,13 @@ class LinkSums(NamedTuple):
 
 
 @compiled
-def _locate(table, class_table, condition, generated, of_slot):
+def _locate(table, class_table, condition_classes, generated_classes, of_slot):
     """Write the slot in ``class_table`` of each slot's pair of classes; empty slots keep 0."""
     for row in range(len(table.size)):
         for slot in range(table.start[row], table.start[row + 1]):
             if table.key[slot] != EMPTY:
-                pair = find(class_table.start, class_table.key, condition[row], generated[table.key[slot]])
+                generated_class = generated_classes[table.key[slot]]
+                pair = find(class_table.start, class_table.key, condition_classes[row], generated_class)
                 of_slot[slot] = np.int32(pair)
 
 

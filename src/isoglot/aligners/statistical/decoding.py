@@ -66,11 +66,14 @@ class BestWords(NamedTuple):
         offsets = np.searchsorted(linked, generated.offsets)
         sentence = np.repeat(np.arange(len(generated)), np.diff(offsets))
         if not reverse:
-            # Links must be sorted by source word, but come sorted by generated, that is target word. Sort by the place
-            # of the source word in the text, then of the target word: both as one number, source · tokens + target.
-            # No link leaves its sentence by this sort, so `sentence` stays right.
+            # Links must be sorted by source token, but come sorted by target token, which is the generated one here.
+            # So both are packed into one number, which is sorted, and the target token is unpacked again.
+            # The tokens of a sentence stand together in the text. So the links of a sentence change places only among
+            # themselves, and `sentence` stays right.
             source_token = condition.offsets[sentence] + self.word[linked]
-            linked = np.sort(source_token * len(self.word) + linked) % len(self.word)
+            tokens = len(self.word)  # more than any target token, as packing needs
+            by_source = np.sort(source_token * tokens + linked)
+            linked = by_source % tokens
         condition_words = self.word[linked]
         generated_words = (linked - generated.offsets[sentence]).astype(np.int32)
         source, target = condition_words, generated_words

@@ -152,9 +152,9 @@ class HmmDirection:
     jumps: Jumps  # jump weights and p0
     options: HmmOptions  # priors, and the length of prefixes
 
-    def probabilities(self, condition: Words, generated: Words) -> Doubles:
+    def probabilities(self, condition_words: Words, generated_words: Words) -> Doubles:
         """Compute p(generated | condition) of pairs of known words."""
-        return self.probabilities_of_text(self.words, (condition, generated))[0]
+        return self.probabilities_of_text(self.words, (condition_words, generated_words))[0]
 
     def probabilities_of_text(
         self, text_words: Vocabularies, pairs: tuple[Words, Words]
@@ -182,20 +182,23 @@ class HmmDirection:
         """
         alpha, size = self.options.alpha, len(self.words[1])
         # The number that each word of the text has in this model, -1 if it is unknown.
-        condition = locate_words(self.words[0], text_words[0])
-        generated = locate_words(self.words[1], text_words[1])
+        condition_numbers = locate_words(self.words[0], text_words[0])
+        generated_numbers = locate_words(self.words[1], text_words[1])
+        slots = self.table.slots(condition_numbers[pairs[0]], generated_numbers[pairs[1]])
         class_links = class_totals = prefix_weight = np.zeros(0)
         class_smooth = 0.0
         if self.options.prefix_length:
-            class_links, class_totals, prefix_weight = self._base_measure(text_words, pairs, generated)
+            class_links, class_totals, prefix_weight = self._base_measure(
+                text_words, pairs, generated_numbers
+            )
             class_smooth = alpha * len(self._by_prefix.pairs.generated)
         return WordCounts(
-            links=at_index(self.counts, self.table.slots(condition[pairs[0]], generated[pairs[1]])),
-            totals=at_index(self._totals, condition),
+            links=at_index(self.counts, slots),
+            totals=at_index(self._totals, condition_numbers),
             class_links=class_links,
             class_totals=class_totals,
             prefix_weight=prefix_weight,
-            null_counts=at_index(self.null_counts, generated),
+            null_counts=at_index(self.null_counts, generated_numbers),
             alpha=alpha,
             smooth=alpha * size + self.options.strength,
             class_smooth=class_smooth,
@@ -225,12 +228,14 @@ class HmmDirection:
         )
 
     def _base_measure(
-        self, text_words: Vocabularies, pairs: tuple[Words, Words], generated: npt.NDArray[np.int64]
+        self, text_words: Vocabularies, pairs: tuple[Words, Words], generated_numbers: npt.NDArray[np.int64]
     ) -> tuple[Doubles, Doubles, Doubles]:
         """Compute the three factors of the base measure for a text.
 
         Returns the counts of each pair's classes, the counts of each conditioning word's class, and
-        β · p(f | prefix(f)) of each generated word. ``generated``: The number of each generated word in this model.
+        β · p(f | prefix(f)) of each generated word.
+
+        ``generated_numbers``: The number of each generated word in this model.
         """
         known = self._by_prefix
         condition_class = known.pairs.condition.locate(text_words[0])
@@ -238,7 +243,7 @@ class HmmDirection:
         class_slots = known.pairs.table.slots(condition_class[pairs[0]], generated_class[pairs[1]])
         class_links = at_index(known.links, class_slots)
         class_totals = at_index(known.totals, condition_class)
-        frequency, strength = at_index(self.frequency, generated), self.options.strength
+        frequency, strength = at_index(self.frequency, generated_numbers), self.options.strength
         class_frequency = at_index(known.frequency, generated_class)
         # An unknown word has as much of its class as a word seen once, in a class that is larger by this word.
         prefix_weight = np.where(
@@ -248,10 +253,10 @@ class HmmDirection:
         )
         return class_links, class_totals, prefix_weight
 
-    def arrays(self, condition: Words, generated: Words) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self, condition_words: Words, generated_words: Words) -> dict[str, npt.NDArray[Any]]:
         """Return everything but words and options as arrays to be saved, with the counts of these pairs."""
         return {
-            "counts": self.counts[self.table.slots(condition, generated)],
+            "counts": self.counts[self.table.slots(condition_words, generated_words)],
             "null_counts": self.null_counts,
             "frequency": self.frequency,
             "jump_width": self.jumps.by_width,
@@ -273,9 +278,9 @@ class HmmDirection:
         jumps = Jumps(arrays["jump_width"], arrays["jump_start"], NULL_PROBABILITY)
         return cls(words, table, counts, arrays["null_counts"], arrays["frequency"], jumps, options)
 
-    def additive(self, condition: Words, generated: Words) -> Counts:
+    def additive(self, condition_words: Words, generated_words: Words) -> Counts:
         """Return what adds up over parts of a text, of these pairs: all counts, without the prior of the jumps."""
-        links = self.counts[self.table.slots(condition, generated)]
+        links = self.counts[self.table.slots(condition_words, generated_words)]
         jumps = np.concatenate([self.jumps.by_width, self.jumps.first_link]) - JUMP_ALPHA
         return Counts(links=links, of_words=np.stack([self.null_counts, self.frequency]), rest=jumps)
 

@@ -6,8 +6,7 @@ with conditioning positions ``i`` in 1…n, generated positions ``j`` in 1…m a
 program are not in its paper, and the links depend on them:
 
 1. The feature's empirical expectation counts ``j`` from 0, the model's from 1 (``diagonal.py``).
-2. The derivative of log Z divides by a Z computed with ``n`` and ``m`` exchanged, in which an unsigned difference wraps
-   around so that its power term vanishes (``positions.py``).
+2. The derivative of log Z divides by a Z computed with ``n`` and ``m`` exchanged (``positions.py``).
 3. The last of the iterations decodes and does not update.
 4. Of equally probable links null wins, then the first conditioning word.
 
@@ -30,7 +29,7 @@ import numpy.typing as npt
 
 from isoglot.aligners.statistical import diagonal
 from isoglot.aligners.statistical.bitext import BitextSide, Vocabularies
-from isoglot.aligners.statistical.counts import Counts, Pairs
+from isoglot.aligners.statistical.counts import Counts, Pairs, Words
 from isoglot.aligners.statistical.decoding import WORKERS, parts, require_possible
 from isoglot.aligners.statistical.diagonal import Probabilities
 from isoglot.aligners.statistical.options import DiagonalOptions
@@ -66,34 +65,42 @@ class DiagonalDirection:
         return Probabilities(self.translation, self.null, self.tension)
 
     def probabilities_of_text(
-        self, table: PairTable, condition: npt.NDArray[np.int64], generated: npt.NDArray[np.int64]
+        self,
+        table: PairTable,
+        condition_numbers: npt.NDArray[np.int64],
+        generated_numbers: npt.NDArray[np.int64],
     ) -> Probabilities:
         """Look up the probabilities of the words of a text. Unknown pairs and words have :data:`INITIAL_PROBABILITY`.
 
-        ``table``: The pairs of the text. ``condition``, ``generated``: The number that each word of the text has in
-        this model, −1 if it has none.
+        Args:
+            table: The pairs of the text.
+            condition_numbers: For each conditioning word of the text, its number in this model, −1 if it has none.
+            generated_numbers: The same for each generated word.
         """
-        condition_word, generated_word, slots = table.pairs()
-        slots_here = self.table.slots(condition[condition_word], generated[generated_word])
-        # -1 takes the last value, which is that of unknown pairs and words.
+        condition_words, generated_words, slots = table.pairs()
+        slots_in_model = self.table.slots(
+            condition_numbers[condition_words], generated_numbers[generated_words]
+        )
+        # The index −1 of an unknown pair or word takes the value that is appended.
         translation = np.full(len(table.key), INITIAL_PROBABILITY)
-        translation[slots] = np.append(self.translation, INITIAL_PROBABILITY)[slots_here]
-        null = np.append(self.null, INITIAL_PROBABILITY)[generated]
+        translation_or_initial = np.append(self.translation, INITIAL_PROBABILITY)
+        translation[slots] = translation_or_initial[slots_in_model]
+        null = np.append(self.null, INITIAL_PROBABILITY)[generated_numbers]
         return Probabilities(translation, null, self.tension)
 
-    def probabilities(self, condition: npt.NDArray[np.int32], generated: npt.NDArray[np.int32]) -> Floats:
+    def probabilities(self, condition_words: Words, generated_words: Words) -> Floats:
         """t(generated | condition) of pairs that the table holds."""
-        return self.translation[self.table.slots(condition, generated)].astype(np.float64)
+        return self.translation[self.table.slots(condition_words, generated_words)].astype(np.float64)
 
-    def arrays(self, condition: npt.NDArray[np.int32], generated: npt.NDArray[np.int32]) -> dict[str, Floats]:
+    def arrays(self, condition_words: Words, generated_words: Words) -> dict[str, Floats]:
         """Return everything that the model has learned as arrays to be saved, with the probabilities of these pairs."""
         arrays = {
-            "translation": self.probabilities(condition, generated),
+            "translation": self.probabilities(condition_words, generated_words),
             "null": self.null,
             "tension": np.array([self.tension]),
         }
         if self.counts is not None:
-            slots = self.table.slots(condition, generated)
+            slots = self.table.slots(condition_words, generated_words)
             links = self.counts[0][slots].astype(np.float32)  # enough for what is only added to other counts
             arrays |= {"counts": links, "null_counts": self.counts[1]}
         return arrays
@@ -117,7 +124,7 @@ class DiagonalDirection:
             counts[0][table.slots(*pairs)] = arrays["counts"]
         return cls(table, translation, arrays["null"], float(arrays["tension"][0]), counts)
 
-    def additive(self, condition: npt.NDArray[np.int32], generated: npt.NDArray[np.int32]) -> Counts | None:
+    def additive(self, condition_words: Words, generated_words: Words) -> Counts | None:
         """Return what adds up over parts of a text, of these pairs; None if the counts were not kept.
 
         A tension does not add up, so it is counted once for each generated word: the merged tension is the mean over
@@ -125,7 +132,8 @@ class DiagonalDirection:
         """
         if self.counts is None:
             return None
-        links = self.counts[0][self.table.slots(condition, generated)].astype(np.float64)
+        slots = self.table.slots(condition_words, generated_words)
+        links = self.counts[0][slots].astype(np.float64)
         tokens = links.sum() + self.counts[1].sum()
         return Counts(
             links=links, of_words=self.counts[1].reshape(1, -1), rest=np.array([self.tension * tokens])
@@ -160,6 +168,8 @@ def estimate(
 ) -> DiagonalDirection:
     """Train one direction: ``iterations − 1`` updates.
 
+    Also trains the models from which the HMM starts, by the default options (``hmm_training.py``).
+
     Args:
         condition: The side whose words generate.
         generated: The side whose words are generated.
@@ -189,7 +199,7 @@ def estimate(
     likelihood = np.empty(len(generated.ids))
     rows = diagonal.Rows(occurrences(condition), prior, np.zeros(0))
     with ThreadPoolExecutor(WORKERS) as pool:
-        # The last of the iterations decodes, so it is not one of the updates.
+        # Update 0 is the first iteration. The last iteration decodes, so it is not one of the updates.
         updates = options.iterations - 1
         for update in range(updates):
             model = Probabilities(translation, null, tension)
@@ -206,7 +216,8 @@ def estimate(
             # M-step: replaces the probabilities in `translation`, row by row.
             maximise = partial(diagonal.update, text, model, positions, likelihood, rows)
             list(pool.map(maximise, word_ranges(rows.occurrences[0])))
-            # The program leaves the tension alone in the first update, before which all words are equally probable.
+            # The program leaves the tension alone in update 0, before which all words are equally probable. After a
+            # ``start`` they are not, so there update 0 changes it too.
             if options.favour_diagonal and options.optimise_tension and (update > 0 or start is not None):
                 tension = _optimise_tension(sizes, tokens, tension, feature / tokens)
             diagonal.normalise(null_counts, null_row, prior, null)
@@ -214,7 +225,7 @@ def estimate(
     return DiagonalDirection(table, translation, null, tension, counts)
 
 
-def pair_sizes(condition: Lengths, generated: Lengths) -> tuple[Lengths, Lengths, Lengths]:
+def pair_sizes(condition_lengths: Lengths, generated_lengths: Lengths) -> tuple[Lengths, Lengths, Lengths]:
     """Return the sizes of sentence pairs, and how many pairs have each size; pairs with an empty side are left out.
 
     A size is the number of conditioning and of generated words. Pairs of 2 and 3, 2 and 3, 4 and 1 words give the sizes
@@ -222,9 +233,11 @@ def pair_sizes(condition: Lengths, generated: Lengths) -> tuple[Lengths, Lengths
 
     **Shape**: both arguments (pairs,), the results (sizes,).
     """
-    filled = (condition > 0) & (generated > 0)
+    filled = (condition_lengths > 0) & (generated_lengths > 0)
+    condition_lengths = condition_lengths[filled].astype(np.int64)
+    generated_lengths = generated_lengths[filled].astype(np.int64)
     # Both lengths are packed into one number, which is faster to sort than two.
-    packed = generated[filled].astype(np.int64) << 32 | condition[filled].astype(np.int64)
+    packed = generated_lengths << 32 | condition_lengths
     packed, frequency = np.unique(packed, return_counts=True)
     return packed & 0xFFFFFFFF, packed >> 32, frequency
 

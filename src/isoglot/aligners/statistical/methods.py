@@ -128,10 +128,10 @@ class TranslationModel(ABC):
         """Write ``tables.safetensors``, ``vocabulary.json`` and ``model.json`` as a folder.
 
         What the model has learned goes into the tables. ``about`` goes into `model.json`: ``made_from``, which
-        :func:`require_room` compares, and the settings of the aligner (``method``, ``options``, ``lowercase`` and
-        more). Loading hands all of these settings to the aligner's constructor.
+        :func:`require_replaceable` compares, and the settings of the aligner (``method``, ``options``, ``lowercase``
+        and more). Loading hands all of these settings to the aligner's constructor.
         """
-        require_room(path)
+        require_replaceable(path)
         with whole_folder(path) as folder:
             arrays = {name: np.ascontiguousarray(array) for name, array in self._arrays().items()}
             with whole_path(folder / "tables.safetensors") as tables:
@@ -165,7 +165,7 @@ class TranslationModel(ABC):
         write_text(path, "".join(lines))
 
 
-def require_room(path: str | Path, made_from: str | None = None) -> None:
+def require_replaceable(path: str | Path, made_from: str | None = None) -> None:
     """Refuse to save a model over anything but another one.
 
     ``made_from``: A key of what it is learned from; a model that was made from something else is refused too.

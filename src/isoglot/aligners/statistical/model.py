@@ -95,7 +95,7 @@ class StatisticalAligner:
         [('das', 'the'), ('buch', 'book')]
     """
 
-    learns: bool = False
+    learns: bool = False  # as `Aligner` has it: whether `align` learns; here `fit` does
     values: Values = "probabilities"
 
     def __init__(
@@ -155,7 +155,8 @@ class StatisticalAligner:
         # Every model has a threshold in its record, also one whose symmetrisation has none.
         threshold = arguments.pop("threshold")
         aligner = cls(**arguments.pop("options"), **arguments)
-        aligner.threshold = _checked_threshold(threshold)
+        if threshold is not None:
+            aligner.threshold = _checked_threshold(threshold)
         aligner.model = model
         return aligner
 
@@ -326,7 +327,7 @@ class StatisticalAligner:
         Args:
             path: The folder.
             any_language: Align text of other languages than the aligner was trained on, which it otherwise refuses.
-            **changes: Another ``symmetrisation`` or ``threshold``.
+            **changes: Another ``symmetrisation`` or ``threshold``; None is the default of the method.
 
         Raises:
             InputError: no model there, or one of another format.
@@ -339,7 +340,7 @@ class StatisticalAligner:
                 f"wrong settings of an alignment model ({error}); train it again",
                 path=Path(path) / "model.json",
             ) from error
-        if "threshold" in changes:
+        if changes.get("threshold") is not None:
             symmetrisation = changes.get("symmetrisation", aligner.symmetrisation)
             require_agreement(symmetrisation or METHODS[aligner.method].symmetrisation, str(path))
         changes |= {"languages": ("", "")} if any_language else {}

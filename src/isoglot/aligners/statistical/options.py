@@ -2,7 +2,8 @@
 
 The options of a method are set in Python, ``StatisticalAligner("hmm", prefix_length=3)``, and have no flags
 (``flags=None``). A model that was saved without a newer option loads with its default, so a new option does not need
-another ``methods.FORMAT``.
+another ``methods.FORMAT``. The defaults of ``DiagonalOptions`` give the links of the C++ program, so an option that the
+program does not have must be off by default.
 """
 
 from typing import Literal, NamedTuple, get_args
@@ -30,7 +31,10 @@ class PositionOptions(NamedTuple):
 
 
 class DiagonalOptions(Options):
-    """Options of fast_align's model, those of the C++ program; the defaults are its ``-d -o -v``."""
+    """Options of fast_align's model, those of the C++ program; the defaults are its ``-d -o -v``.
+
+    The HMM starts from fast_align's model with these defaults and a fixed number of iterations.
+    """
 
     iterations: int = option(5, "-I; the last one only decodes.", flags=None, ge=1)
     tension: float = option(4.0, "-T; where the optimisation of λ starts.", flags=None, gt=0)

@@ -74,13 +74,13 @@ class PairTable:
 
     @classmethod
     def of_pairs(
-        cls, condition: npt.NDArray[np.int32], generated: npt.NDArray[np.int32], words: int
+        cls, condition_words: npt.NDArray[np.int32], generated_words: npt.NDArray[np.int32], words: int
     ) -> PairTable:
-        """Make the table of distinct pairs; ``words`` is the number of conditioning words."""
-        size = np.bincount(condition, minlength=words).astype(np.int64)
+        """Make the table of distinct pairs; ``words`` is the number of conditioning words in the vocabulary."""
+        size = np.bincount(condition_words, minlength=words).astype(np.int64)
         start = _starts(size)
         key = np.full(start[-1], EMPTY, np.int32)
-        _insert_all(start, key, condition, generated)
+        _insert_all(start, key, condition_words, generated_words)
         return cls(start, key, size)
 
     @property
@@ -105,14 +105,16 @@ class PairTable:
         del packed
         return condition, generated, self.slots(condition, generated)
 
-    def slots(self, condition: npt.NDArray[np.integer], generated: npt.NDArray[np.integer]) -> Ints:
+    def slots(
+        self, condition_words: npt.NDArray[np.integer], generated_words: npt.NDArray[np.integer]
+    ) -> Ints:
         """Return the slots of pairs, −1 where a word is −1 or the pair is not in the table."""
-        slots = np.full(len(condition), -1, np.int64)
+        slots = np.full(len(condition_words), -1, np.int64)
         _find_all(
             self.start,
             self.key,
-            condition.astype(np.int32, copy=False),
-            generated.astype(np.int32, copy=False),
+            condition_words.astype(np.int32, copy=False),
+            generated_words.astype(np.int32, copy=False),
             slots,
         )
         return slots

@@ -20,7 +20,7 @@ from isoglot.aligners.statistical.bitext import Ints
 from isoglot.aligners.statistical.options import PositionOptions
 
 _UNSIGNED = 4294967296.0
-"""2³², by which a difference below 0 wraps around in the C++ program, whose numbers are unsigned."""
+"""2³², which the C++ program's unsigned numbers add to a difference below 0."""
 _LARGEST = 64
 """Up to this many words a side the probabilities of a sentence size are kept in a table."""
 Doubles = npt.NDArray[np.float64]
@@ -37,13 +37,16 @@ def _normaliser(j, n, m, tension):
     """Return Z of position ``j`` of ``m``: the sum of exp(λ · feature) over all ``n`` conditioning words.
 
     Away from the diagonal exp(λ · feature) falls by the same ratio from word to word, so the words above the diagonal
-    and those up to it (``floor`` of them) are two geometric series. ``floor > n``, which only happens if m and n are
-    exchanged, wraps around as in the program.
+    and those up to it (``floor`` of them) are two geometric series.
+
+    ``floor`` exceeds ``n`` only for the Z of :func:`_gradient`, which has m and n exchanged. There ``n - floor`` wraps
+    around in the program, whose numbers are unsigned.
     """
     floor = np.floor(float(j) * n / m)
     ratio = math.exp(-tension / n)
     above = n - floor
     if above < 0:
+        # ratio^above is then 0.
         above += _UNSIGNED
     top = bottom = 0.0
     if above != 0:
@@ -75,7 +78,8 @@ def _series(first, weight, ratio, step, terms):
 @helper
 def _gradient(j, n, m, tension):
     """Return the derivative of log Z by the tension, as the program computes it: over a Z with m and n exchanged."""
-    z = _normaliser(j, m, n, tension)  # not a slip here: the program exchanges them
+    # Only this Z has m and n exchanged, as in the program; the sums below have not.
+    z = _normaliser(j, m, n, tension)
     floor = np.floor(float(j) * n / m)
     ratio = math.exp(-tension / n)
     step = -1.0 / n
@@ -115,9 +119,11 @@ class PositionTable(NamedTuple):
     tension: float
 
     @classmethod
-    def of(cls, condition: Ints, generated: Ints, options: PositionOptions, tension: float) -> PositionTable:
+    def of(
+        cls, condition_lengths: Ints, generated_lengths: Ints, options: PositionOptions, tension: float
+    ) -> PositionTable:
         """Compute the table of sentences with these lengths of both sides."""
-        sizes, size = np.unique(condition << 32 | generated, return_inverse=True)
+        sizes, size = np.unique(condition_lengths << 32 | generated_lengths, return_inverse=True)
         n, m = sizes >> 32, sizes & 0xFFFFFFFF
         is_tabled = (n <= _LARGEST) & (m <= _LARGEST)
         values_of_size = np.where(is_tabled, n * m, m)
