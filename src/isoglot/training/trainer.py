@@ -38,6 +38,9 @@ class AlignmentTrainer(CheckpointingTrainer):
     ``length``) ends it. ``resume_from_checkpoint=True`` continues bit-identically from the newest complete checkpoint
     of ``args.output_dir``, or starts where there is none yet.
 
+    The library calls ``_get_num_items_in_batch`` once a step, before its forwards, and ``compute_loss`` once a
+    micro-batch; ``log`` at steps that are logged, after the callbacks of the step's end.
+
     Args:
         model: encoder, objectives and weights.
         args: training arguments; batch sizes and epochs in them are not read. They are adapted in place.
