@@ -38,9 +38,6 @@ class AlignmentTrainer(CheckpointingTrainer):
     ``length``) ends it. ``resume_from_checkpoint=True`` continues bit-identically from the newest complete checkpoint
     of ``args.output_dir``, or starts where there is none yet.
 
-    The library calls ``_get_num_items_in_batch`` once a step, before its forwards, and ``compute_loss`` once a
-    micro-batch; ``log`` at steps that are logged, after the callbacks of the step's end.
-
     Args:
         model: encoder, objectives and weights.
         args: training arguments; batch sizes and epochs in them are not read. They are adapted in place.
@@ -51,6 +48,13 @@ class AlignmentTrainer(CheckpointingTrainer):
         callbacks: besides the library's; a :class:`~isoglot.training.callbacks.LossReports` reports losses.
         parts: learning rate of each part of the model, and for how long the encoder stays frozen.
     """
+
+    # The library calls the methods below
+    #
+    # - once a run: `get_train_dataloader`, `create_optimizer`, `create_scheduler`
+    # - once a step, before its forwards: `_get_num_items_in_batch`, which also sets `model.step`
+    # - once a micro-batch: `compute_loss`
+    # - at steps that are logged, after the callbacks of the step's end: `log`
 
     def __init__(
         self,
