@@ -11,7 +11,8 @@ from datasets import Dataset
 from refusals import refused
 from safetensors.torch import save_file
 
-from isoglot.analysis.checkpoint_score import checkpoint_alignment_score, trained_pairs
+from isoglot.analysis.alignment_score import score_vectors
+from isoglot.analysis.checkpoint_score import CheckpointScore, checkpoint_alignment_score, trained_pairs
 from isoglot.analysis.options import ScoreOptions, Subset
 from isoglot.core.errors import ConfigurationError
 from isoglot.derivation.options import TransformOptions
@@ -62,6 +63,14 @@ def test_checkpoint_score_says_how_many_entries_it_is_of(copied: tuple[Path, Voc
     assert found.total.asked_sources < found.total.candidates
     names = ("alignment_score", "alignment_backward", "cosine")
     assert {found.metrics[name][1] for name in names} == {found.total.asked_sources}
+
+
+def test_the_cosine_is_of_gold_pairs_and_the_scores_of_entries() -> None:
+    vectors = torch.eye(3)
+    # One source entry with two translations.
+    found = CheckpointScore(score_vectors(vectors[:1], vectors[:2], torch.tensor([[0, 0], [0, 1]])))
+    assert found.metrics["alignment_score"] == (100.0, 1)
+    assert found.metrics["cosine"] == (0.5, 2)
 
 
 def test_checkpoint_score_leaves_out_shared_ids_and_specials(copied: tuple[Path, VocabularyCopy]) -> None:

@@ -95,3 +95,8 @@ def test_similarity_refuses_mistakes() -> None:
     for k in (0, 6):
         with pytest.raises(ConfigurationError, match="choose 1 to 5"):
             neighbour_overlap(x, x, k=k)
+
+
+def test_retrieval_names_itself_where_vectors_are_not_finite() -> None:
+    with pytest.raises(ConfigurationError, match=r"^retrieval: some embeddings are not finite"):
+        retrieval(torch.full((4, 2), torch.nan), torch.ones(4, 2))

@@ -33,6 +33,7 @@ class EmbeddingScore:
     cosine: float  # mean cosine of the gold pairs, from −1 to 1
     asked_sources: int  # distinct source entries of the gold pairs
     asked_targets: int  # distinct target entries of the gold pairs
+    gold_pairs: int  # pairs that ``cosine`` is the mean over
     candidates: int  # target entries that were searched
     entries: Tensor  # numbers of the source entries that were asked for, ascending. Shape: (asked_sources,)
     correct: Tensor  # whether the nearest candidate of each is a translation. Shape: (asked_sources,), bool
@@ -154,6 +155,7 @@ def score_vectors(source: Tensor, target: Tensor, gold: Tensor) -> EmbeddingScor
         cosine=float(cosine.double().mean()),
         asked_sources=len(asked_sources),
         asked_targets=len(asked_targets),
+        gold_pairs=len(gold),
         candidates=len(target),
         entries=asked_sources,
         correct=correct,
@@ -171,15 +173,19 @@ def draw(subset: Subset, count: int) -> Tensor:
     return torch.from_numpy(np.sort(order[count - drawn_count :]))
 
 
-def nearest_numbers(source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+def nearest_numbers(
+    source: Tensor, target: Tensor, *, name: str = "alignment score"
+) -> tuple[Tensor, Tensor]:
     """Find the nearest vector of the other set for each vector, by cosine; of equally near ones the first.
+
+    ``name``: The measure that needs the neighbours; an error's message begins with it.
 
     Returns:
         Numbers of target vectors by source vector, and of source vectors by target vector, on the CPU.
     """
     if not (all_finite(source) and all_finite(target)):
         raise ConfigurationError(
-            "alignment score: some embeddings are not finite, so the run has diverged; use an earlier checkpoint"
+            f"{name}: some embeddings are not finite, so the run has diverged; use an earlier checkpoint"
         )
     forward, backward = nearest_both_ways(unit(source), unit(target), 1)
     return forward.numbers[:, 0].cpu(), backward.numbers[:, 0].cpu()

@@ -115,9 +115,10 @@ def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str
        run.
     2. Of these, to the score of the same language; where a run has one score only, its language does not matter
        (:func:`_scores_of_language`).
-    3. By recipe, each drop gets the mean of the recipe's scores: the seed of a drop is that of fine-tuning, and no
-       score has such a seed. By run, where the recipe is not known, equal seeds are taken to belong together: each drop
-       gets the score of its seed, or, if there is none, the mean of the run's scores.
+    3. By recipe, seeds are not compared: the seed of a drop is that of fine-tuning, which a score does not have. Each
+       drop gets the mean of the recipe's scores. By run, where the recipe is not known, the seeds may be of anything,
+       and equal ones are guessed to belong together: each drop gets the score of its seed, or, if there is none, the
+       mean of the run's scores.
     4. The seeds of a run are one point, their mean, or with ``each_seed`` one point each.
     """
     rows = [row for row in rows if row.metric == _SCORE or row.metric.endswith(_DELTA)]
@@ -230,9 +231,9 @@ def _is_pair_with(language: str, name: str) -> bool:
     All that follows ``-x-`` belongs to the code of a derived language. So ``en-x-trans-inv`` is one language, and no
     pair with ``en`` or ``en-x-trans``; ``en-en-x-inv`` is a pair of two.
     """
-    # A derived language is never found as the first of a pair: what follows it would belong to its own code.
     is_derived = "-x-" in language
-    # `en-de` begins with `en`; `en-x-inv` does not count: it is one derived language.
+    # `en-de` begins with `en`. `en-x-inv` does not count for `en`: it is one derived language. Nor does `en-x-inv-de`
+    # for `en-x-inv`: all behind `-x-` is read as one code, so a derived language is never the first of a pair.
     is_first = not is_derived and name.startswith(f"{language}-") and not name.startswith(f"{language}-x-")
     # `en-en-x-inv` is a pair with `en-x-inv`; `en-x-trans-inv` is none with `inv`, which belongs to the derived code.
     is_second = name.endswith(f"-{language}") and (is_derived or "-x-" not in name)

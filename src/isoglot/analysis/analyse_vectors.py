@@ -1,7 +1,9 @@
 """``isoglot analyse similarity`` and ``geometry``: the vectors of two languages, layer by layer.
 
-A measure has a name in the options of its analysis, a function in ``measures`` of the analysis, and titles in
-:func:`_figure`.
+A measure has a name in the options of its analysis (``options.py``), a function from the vectors of both languages at a
+layer to one number (``measures`` of the analysis; computed in ``similarity.py`` or ``geometry.py``), and in
+:func:`_figure` its titles and note. The note of CKA depends on an option and is written in :func:`analyse_similarity`.
+The docstrings of the analysis and of the module that computes list the measures too.
 """
 
 import math
@@ -42,8 +44,8 @@ def analyse_similarity(job: Job, request: SimilarityRequest) -> list[Path]:
         "retrieval": _retrieval_both_ways,
     }
     series: dict[str, list[LineSeries]] = {measure: [] for measure in request.measures}
-    # Pairs of vectors (of sentences or linked words), one number for each checkpoint: words without a known piece are
-    # left out, and tokenizers know other pieces.
+    # The number of pairs of vectors (of sentences or linked words) of each checkpoint. The numbers can differ: links of
+    # words without a known piece are left out, and a piece can be known to one tokenizer and unknown to another.
     pair_counts: list[int] = []
     for subject in job.subjects:
         model, tokenizer = load_encoder(subject.source)
@@ -180,8 +182,8 @@ def _figure(
 
     ``k``: The number of neighbours that were compared.
     ``note``: The beginning of the note below the figure, which goes on with what is measured.
-    ``fewest_pairs``: For shared neighbours, the pairs of vectors of the checkpoint with the fewest, at which chance is
-        largest.
+    ``fewest_pairs``: For shared neighbours, the smallest number of pairs of any checkpoint. The note gives the share
+        that is found by chance, which is largest there.
     ``better``: Whether to mark the highest point of each line as the best.
     """
     # For each measure: the title, the label of the y axis, and the end of the note.

@@ -44,12 +44,12 @@ class CheckpointScore:
 
     @property
     def metrics(self) -> dict[str, tuple[float | None, int]]:
-        """By metric, its value and the number of entries behind it."""
+        """By metric, its value and the number of entries that it is a mean over; of pairs for ``cosine``."""
         total = self.total
         return {
             "alignment_score": (total.score, total.asked_sources),
             "alignment_backward": (total.backward, total.asked_targets),
-            "cosine": (total.cosine, total.asked_sources),
+            "cosine": (total.cosine, total.gold_pairs),
             "alignment_trained": (self.trained, self.trained_tokens),
             "alignment_held_out": (self.held_out, total.asked_sources - self.trained_tokens),
         }

@@ -1,6 +1,7 @@
 """Measures of how alike the vectors of two languages are: linear CKA, shared neighbours, retrieval.
 
-Row i of both inputs belongs together: a sentence and its translation, or two linked words.
+Row i of both inputs belongs together: a sentence and its translation, or two linked words. A measure makes one number
+of all rows, and retrieval one in each direction.
 """
 
 import torch
@@ -30,7 +31,7 @@ def linear_cka(first: Tensor, second: Tensor, *, debiased: bool = True) -> float
     **Shape**: (n, hidden), where the hidden sizes may differ and n is at least 4.
 
     Returns:
-        The alignment; not a number where one side does not vary.
+        The CKA; not a number where one side does not vary.
 
     Source: Kornblith et al. 2019, *Similarity of Neural Network Representations Revisited*; Song et al. 2012
     (the debiased estimator); Nguyen et al. 2021.
@@ -71,7 +72,7 @@ def retrieval(first: Tensor, second: Tensor) -> tuple[float, float]:
     """
     _same_rows(first, second, least=1)
     partners = torch.arange(len(first))
-    nearest_second, nearest_first = nearest_numbers(first, second)
+    nearest_second, nearest_first = nearest_numbers(first, second, name="retrieval")
     found_forward = 100.0 * float((nearest_second == partners).double().mean())
     found_backward = 100.0 * float((nearest_first == partners).double().mean())
     return found_forward, found_backward

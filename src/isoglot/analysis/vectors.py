@@ -57,11 +57,13 @@ def word_vectors(
         rows: Tensor | None = None
         for layer, states_of_layer in states.items():
             # `means`: a table with a row for each known word of the window; its offsets are the first row of each
-            # sentence. `known`: for each sentence the numbers of its known words (`words`), in the order of the rows.
+            # sentence. `known`: for each sentence a `Pieces` in which each known word is one piece. Only its `words`,
+            # the numbers of the known words in the order of the rows, are read.
             means, known = word_states(states_of_layer, window)
             if rows is None:
+                known_words = [sentence_words.words for sentence_words in known]
                 first_rows = means.offsets[:-1].tolist()
-                rows = _rows_of_words(known, first_rows, wanted_words)
+                rows = _rows_of_words(known_words, first_rows, wanted_words)
                 rows_of_words.append(rows)
             table = means.table.float().cpu()
             table = torch.nn.functional.pad(table, (0, 0, 0, 1))  # one more row at the end: _ZERO_ROW
@@ -73,19 +75,19 @@ def word_vectors(
 
 
 def _rows_of_words(
-    known: Sequence[Pieces], first_rows: Sequence[int], wanted_words: Sequence[Sequence[int]]
+    known_words: Sequence[Sequence[int]], first_rows: Sequence[int], wanted_words: Sequence[Sequence[int]]
 ) -> Tensor:
     """Find the row of each wanted word in the table of a window; ``_ZERO_ROW`` for words without a known piece.
 
     With the known words 0 and 2 in the first sentence, 0 and 1 in the second one, the table has 4 rows; word 1 of the
     second sentence is row 3.
 
-    ``known``: The known words of each sentence: ``words`` has their numbers.
+    ``known_words``: The numbers of the known words of each sentence: ``[[0, 2], [0, 1]]``.
     ``first_rows``: The row of the first known word of each sentence.
     """
     rows: list[int] = []
-    for known_words, first_row, wanted in zip(known, first_rows, wanted_words, strict=True):
-        row_of = {word: first_row + place for place, word in enumerate(known_words.words)}
+    for known, first_row, wanted in zip(known_words, first_rows, wanted_words, strict=True):
+        row_of = {word: first_row + place for place, word in enumerate(known)}
         rows += [row_of.get(word, _ZERO_ROW) for word in wanted]
     return torch.tensor(rows, dtype=torch.long)
 
@@ -151,7 +153,8 @@ def unit_vectors(
 ) -> dict[int, Tensor]:
     """Take vectors of texts, of their words (cut at spaces and tabs) or of their pieces; draw ``limit`` at random.
 
-    The vectors of all layers are of the same texts, words or pieces.
+    A text, word or piece is a unit here; the vectors are not scaled to length 1. Those of all layers are of the same
+    units.
     """
     require_options(unit_vectors, unit=unit)
     if unit == "sentence":

@@ -19,6 +19,7 @@ batch and passes them to these classes.
 - *labels*: the ids of masked tokens. To *label* a pair, by the method ``label``, is something else: to find its links
   in the encoder's own states.
 - *masked*: selected for prediction, whatever token stands there now.
+- *score*: a similarity as the softmax reads it: divided by the temperature τ, where the loss has one.
 - *item*: a summand of the loss: a masked token, a link, a sentence pair.
 - *rank*: a process of distributed training.
 """

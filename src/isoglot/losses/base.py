@@ -19,11 +19,12 @@ class LossOutput:
     Args:
         total: scalar, the *sum* of the loss over the items of this batch, with its gradient graph intact even where
             the batch has no item (then an exact 0 that is connected to the parameters).
-        count: scalar, the number that the sum is divided by, without gradient: usually that of the items summed
-            (masked tokens, links, sentence pairs).
+        count: scalar, the divisor that makes a mean of the sum, without gradient: usually the number of masked tokens,
+            links or sentence pairs in the sum.
         metrics: detached scalars by name; ``accuracy`` is logged as ``<objective>/accuracy``. Each is a mean over
-            ``count`` items, unless ``items`` names another number for it.
-        items: the number of items that a metric is a mean over, for metrics where it is not ``count``.
+            ``count`` items, unless ``items`` has another number for it.
+        items: by the name of a metric, the number of items that it is a mean over, where that is not ``count``:
+            ``{"links_per_pair": 8}`` for 8 pairs.
     """
 
     total: Tensor

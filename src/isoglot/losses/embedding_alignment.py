@@ -73,7 +73,10 @@ class EmbeddingAlignment(Loss):
         self.set_dictionary(self.pairs)
 
     def set_dictionary(self, pairs: Sequence[tuple[WordPieces, WordPieces]]) -> None:
-        """Keep the pieces of each word and its translation as buffers."""
+        """Keep the pieces of each word and its translation as buffers, and begin at step 0.
+
+        ``__post_init__`` calls it once: that of this class, or of a subclass that makes the pairs itself.
+        """
         sources: list[WordPieces] = []
         targets: list[WordPieces] = []
         for number, pair in enumerate(pairs, 1):

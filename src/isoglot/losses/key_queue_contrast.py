@@ -41,7 +41,8 @@ class KeyQueueContrast(Loss):
             Eq. 3 to the letter, whose loss can be negative.
         seed: Seed of the projection's weights and the random keys.
 
-    **Metrics**: ``accuracy`` (the positive scores highest), ``positive`` (mean score of the positives before τ).
+    **Metrics**: ``accuracy`` (the positive scores highest), ``positive`` (mean z_q·z_k of the positives, not
+    divided by τ).
 
     Raises:
         ConfigurationError: an option has an unknown value, or the queue is smaller than the global batch.
@@ -93,12 +94,16 @@ class KeyQueueContrast(Loss):
             generator=generator_for(self.seed, "projection"),
         )
         size = self.hidden_size if self.projection == "none" else self.projection_size
-        # The only module with the name of an option (`OptionsModule` forbids others): checkpoints name its weights
-        # `projection.*`. Up to here `projection` is the option, after the next line the module, which the option's
-        # default, an attribute of the class, would hide. So
+        # Checkpoints name the weights of the head `projection.*`. So it is the only module with the name of an option,
+        # against the rule of `OptionsModule`: up to here `self.projection` is the option, and the next line puts the
+        # module in its place.
         #
-        # 1. the end of this file deletes that attribute,
-        # 2. `head` finds the module also in a subclass that gives the option another default. Code reads `head`.
+        # Python looks for an attribute of the class before it asks `nn.Module` for a module of that name. An option's
+        # default is an attribute of the class, so `self.projection` would still be "mlp". Hence:
+        #
+        # 1. The end of this file deletes the default from this class.
+        # 2. A subclass that gives the option another default has such an attribute again. `head` looks among the
+        #    modules only, so it finds the head there too. This package reads `head` alone.
         self.projection = head  # type: ignore[assignment]
         self.momentum_projection: MomentumCopy[ProjectionHead] = MomentumCopy(head, self.momentum)
         self.queue = KeyQueue(self.queue_size, size, generator=generator_for(self.seed, "queue"))
@@ -106,7 +111,7 @@ class KeyQueueContrast(Loss):
     @property
     def head(self) -> ProjectionHead:
         """The projection of the query, whose momentum copy projects the key."""
-        # 2 in `__post_init__`.
+        # Rule 2 in `__post_init__`.
         return cast(ProjectionHead, self._modules["projection"])
 
     def measure(self, queries: Tensor, keys: Tensor, source_ids: Tensor | None = None) -> LossOutput:
@@ -169,5 +174,5 @@ class KeyQueueContrast(Loss):
         self.queue.enqueue(gathered, None if source_ids is None else gather_rows(source_ids))
 
 
-# 1 in `__post_init__`.
+# Rule 1 in `__post_init__`.
 del KeyQueueContrast.projection

@@ -74,9 +74,11 @@ class SelfTraining(Loss):
 
     def __post_init__(self) -> None:
         self.settle()
-        # `_threshold` is the number that is used, with either comparison. `threshold` is the option, which the run's
-        # recipe records: with `dot` it has the same number; with `cosine` it stays None, because `check_options` would
-        # refuse a number when that recipe is read again.
+        # `_threshold` is the number that `label` uses. `threshold` is the option, which the run's recipe records:
+        #
+        # - `dot` records the number that is used, also where it is the default.
+        # - `cosine` has no such option. Its record stays None, which `check_options` accepts when the recipe is read
+        #   again.
         if self.compare == "cosine":
             self._threshold = _COSINE_THRESHOLD
         else:
@@ -123,6 +125,7 @@ class SelfTraining(Loss):
         query_linked, key_linked = links.any(2), links.any(1)
         n, m = _lengths(query_mask), _lengths(key_mask)
 
+        # `self.loss` is an option, as are all fields of the class; the result is `total`.
         if self.loss == "probability":
             forward_loss = -(query_mass.sum(1) / n).sum()
             backward_loss = -(key_mass.sum(1) / m).sum()

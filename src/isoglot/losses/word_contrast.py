@@ -18,10 +18,11 @@ class WordContrast(Loss):
     """InfoNCE of each linked word with its translation, the batch's other words as negatives.
 
     Equation: ``L = −(1/2n) Σ_{(s, t)} Σ_{(a, b) ∈ {(s, t), (t, s)}} log [e^(cos(a, b)/τ) / Σ_{w ≠ a} e^(cos(a, w)/τ)]``
-    over n links
+    over n links, with ``negatives: both``
 
-    The candidates w are all words of the sentences of all ranks, linked or not. Each link is two items: once its source
-    word looks for the target word, once the target word for the source word.
+    The candidates w are all words of the sentences of all ranks, linked or not; with ``negatives: other`` those of a's
+    own language are left out of the sum. Each link is two items, so that ``count`` is 2n: once its source word looks
+    for the target word, once the target word for the source word.
 
     Args:
         temperature: τ; 0.1 in the code of Gaschi et al.
@@ -88,6 +89,7 @@ class WordContrast(Loss):
         linked_key = len(query_vectors) + _row_numbers(key_words)[batch_row, key_word]
         asking = torch.cat([linked_query, linked_key])
         answers = start + torch.cat([linked_key, linked_query])
+        # A score is a cosine divided by τ: the vectors have length 1.
         with torch.autocast(own.device.type, enabled=False):
             scores = own[asking] @ candidates.T / self.temperature
         if self.negatives == "both":  # all words but the asking one itself
@@ -101,6 +103,7 @@ class WordContrast(Loss):
         # the graph.
         total = losses.sum() + no_loss(query.hidden, key.hidden, candidates)
         count = torch.tensor(len(asking), device=own.device)
+        # The metrics are of the same scores as the loss; `cosine` is the scores of the answers, times τ again.
         scores = scores.detach()
         of_answers = scores.gather(1, answers[:, None])
         correct = (of_answers >= scores).all(1).float().sum()

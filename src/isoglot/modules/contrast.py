@@ -11,8 +11,11 @@ from torch import Tensor, nn
 class ProjectionHead(nn.Module):
     """Map from a sentence state to the space of the contrast.
 
-    ``kind``: ``mlp``: z = W₂ ReLU(W₁ h) with W₁ (hidden, hidden) and W₂ (size, hidden) (PPA, Eq. 2); ``linear``: one
-    matrix (InfoXLM); ``none``: z is h. A ``bias`` starts at 0; the papers write none.
+    ``kind``: ``mlp``: z = W₂ ReLU(W₁ h) (PPA, Eq. 2), where W₁ maps hidden to hidden numbers and W₂ hidden to size;
+    ``linear``: one matrix (InfoXLM); ``none``: z is h. A ``bias`` starts at 0; the papers write none.
+
+    :class:`~isoglot.losses.KeyQueueContrast` builds it. Checkpoints have the weights as ``projection.maps.0.weight``
+    and so on, so a kind keeps its maps, and another architecture is another kind.
     """
 
     def __init__(
@@ -26,6 +29,7 @@ class ProjectionHead(nn.Module):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
+        # The width of h, then the width behind each map.
         widths = {
             "mlp": [hidden_size, hidden_size, size],
             "linear": [hidden_size, size],
@@ -162,6 +166,7 @@ def mixed_inputs(
     column_of_second = (column - first_size + 1).clamp(min=0, max=length - 1)
     mixed = {}
     for name, tensor in inputs.items():
+        # An input without a value for each token cannot be joined; the views of this package have none.
         if name == "position_ids" or tensor.dim() != 2:
             continue
         # The first or the second sentence's value in each column, and padding behind both.

@@ -81,9 +81,9 @@ class Encodings:
         return self._cache[view, side, layer]
 
     def layer(self, view: str, layer: int, *, clean: bool, side: str | None = None) -> Tensor:
-        """Hidden states of a layer (0: the embeddings) without gradient (with gradient: :meth:`hidden`).
+        """Hidden states of a layer (0: the embeddings) to look at, such as for labels: they have no gradient.
 
-        The encoder stops at this layer.
+        States to train on come from :meth:`hidden`. The encoder stops at this layer.
 
         With ``clean`` the unmasked ids are encoded with dropout off (self-labelling). Without, the masked ids are
         encoded as in training; if the view's forward has been run already, its states are used.
@@ -136,9 +136,9 @@ class Encodings:
         # The forward of a lower layer goes on to `top`, whose states are read too: one forward serves both.
         top = max(layer, self.top)
         layers: tuple[int, ...] = (layer, top)
-        # With gradient, the graph keeps the inputs of all layers anyway, so all are kept for later readers. But hooks
-        # read inner layers, and with hooks a compiled encoder runs uncompiled. So of a compiled encoder whose last
-        # states are asked for, only these are kept.
+        # With gradient, the graph keeps the inputs of all layers anyway, so all are kept for later readers. The one
+        # exception: inner layers are read by hooks, and with hooks a compiled encoder runs uncompiled. So of a compiled
+        # encoder only the last states are kept if they are what is asked for. Asked for an inner layer, it keeps all.
         only_last = layer == top == num_layers(self.model)
         keep_all = torch.is_grad_enabled() and not (only_last and is_compiled(self.model))
         if keep_all and layer_modules(self.model) is not None:

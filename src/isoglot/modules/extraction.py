@@ -232,7 +232,7 @@ def entmax15(scores: Tensor, *, dim: int = -1, mask: Tensor | None = None) -> Te
     #
     #     k                      1      2      3
     #     root for k         −1.00  −0.91  −0.91
-    #     k-th value          0.00  −0.50  −1.00
+    #     k-th value          0.00  −0.50  −1.00     the third is clamped from −2
     #     root ≤ value         yes    yes     no     the k that counts is 2, at index 1
     index = (root_for_k <= ordered).sum(dim, keepdim=True) - 1
     root, kth_value = root_for_k.gather(dim, index), ordered.gather(dim, index)

@@ -13,13 +13,14 @@
 #
 # This is ordinary autograd: W gets one dense gradient through one edge, as DDP, FSDP, accumulation and hooks expect.
 #
-# Adding in place is safe because nobody else can hold the incoming tensor: tails never leave this module, and each is
-# read by one later reader, or summed by autograd into a tensor of its own.
+# Adding in place is safe because no other reader holds the incoming tensor: a tail is read by the next reader alone.
+# The exception is a tail that is also the `dense_slot` of a reader (below). Then autograd sums the gradients of both,
+# and only the sum is passed on.
 #
 # A *slot* is an input of a reader's own autograd function that is never read: it only gives that function a place to
 # return a gradient to. With the three of `product_slots` the reader is a link of the chain: it returns the factors of
 # its gradient, and their product is added in place. With the one of `dense_slot` the reader adds nothing itself: it
-# returns its whole gradient, and autograd sums that with the gradient of the tail.
+# returns its whole gradient to a tail that the next reader reads too.
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -76,7 +77,7 @@ class SharedTable:
     def dense_slot(self) -> tuple[Tensor, ...]:
         """The slot to which a reader returns its whole (V, h) gradient; none where no gradient is needed.
 
-        The slot is the tail itself, which does not move on: autograd adds this gradient to that of the later readers.
+        The slot is the tail itself, and the next reader reads the same tail. Autograd sums the gradients of both.
         """
         return (self._tail,) if self.trained else ()
 

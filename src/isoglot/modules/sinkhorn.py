@@ -27,8 +27,8 @@ def sinkhorn(
 
     .. math:: K_{ij} = \max(\epsilon, h_i^\top h_j)^{1/\mu}
 
-    An iteration divides the rows and the columns of K by their sums, one after the other. After a few iterations only
-    the ones that were divided last sum to 1.
+    An iteration divides the rows and the columns of K by their sums, one after the other. If the rows were
+    divided last, the rows sum to 1 and the columns only nearly; and the other way round.
 
     ``similarity``: raw dot products.
     ``mask``: cells whose row and column are real tokens.

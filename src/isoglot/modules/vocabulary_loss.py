@@ -30,7 +30,8 @@ def vocabulary_loss(
     them, then they are dropped. So the memory is chunk × V instead of N × V, and nothing is computed twice.
 
     The gradient of W is Δᵀ x, with Δ = softmax − one-hot the gradient of the logits (N, V). For N ≤ h rows it is kept
-    as these two factors until the backward: N × (V + h) numbers instead of V × h.
+    as these two factors until the backward, where their product is added in place to the gradient that other readers of
+    W have made. So a V × h gradient of this loss alone is not made beside it.
 
     Logits are products in the type of the states (in the autocast type under autocast); softmax, loss and the gradient
     of W accumulate in fp32.
@@ -65,7 +66,8 @@ def vocabulary_loss(
     if chunk is None:
         chunk = max(1, _LOGITS.get(kind, _LOGITS["cuda"]) // max(1, shared.weight.shape[0]))
     rows, width = states.shape
-    # Factors of N × (V + h) numbers are then at most h² more than V × h.
+    # The factors have N × (V + h) numbers. For few rows these are far fewer than the V × h of the gradient itself, and
+    # for N = h, the most rows that are kept as factors, only h² more.
     keeps_factors = rows <= width
     slots = shared.product_slots(rows, states.dtype) if keeps_factors else shared.dense_slot()
     wanted: set[str] = set()  # the gradients to compute

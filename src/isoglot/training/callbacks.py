@@ -90,9 +90,9 @@ class StepHooks(TrainerCallback):
             )
 
     def on_pre_optimizer_step(self, args: Any, state: TrainerState, control: Any, **_: Any) -> None:
-        """Stop before a broken gradient changes the weights.
+        """Stop at a loss that is not finite: on a CPU before it changes the weights, on a GPU a step later.
 
-        On a GPU the losses of a step are checked one step later: they would have to be waited for.
+        A GPU would have to be waited for to check the losses of the newest step, so these are checked at the next one.
         """
         self.meter.require_finite(wait=args.device.type != "cuda")
 
@@ -190,7 +190,7 @@ class StepMeter:
 
     def __init__(self) -> None:
         self.tokens = 0
-        # The number of items of each objective, from the first step to the last flush.
+        # The number of items of each objective in the whole run, from its first step to the last flush.
         self.counts: dict[str, float] = {}
         # By the name in the log, such as `mlm/loss`: a tensor of two numbers, the sum and the number of its items.
         self._sums: dict[str, Tensor] = {}

@@ -218,7 +218,10 @@ def load_weights(model: AlignmentModel, folder: str | Path) -> None:
 
 
 def _beside_encoder(model: AlignmentModel) -> nn.Module:
-    """Return everything of a model but its encoder, as a module with the same names: ``objectives.contrast.head``."""
+    """Return everything of a model but its encoder, as a module with the same names of weights.
+
+    Such a name is ``objectives.contrast.projection.maps.0.weight``.
+    """
     module = nn.Module()
     module.objectives = model.objectives
     if model.language_embeddings is not None:

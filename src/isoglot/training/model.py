@@ -185,8 +185,9 @@ class AlignmentModel(nn.Module):
 
         Returns:
             ``loss``: the share. Its gradients, averaged over ranks and summed over micro-batches, are those of the
-            step's loss. Detached: ``totals``, each objective's losses added up; ``counts``, their items; and
-            ``metrics``, such as ``{"mlm/accuracy": (mean, number of items)}``.
+            step's loss. Detached, and of this micro-batch alone: ``totals``, each objective's losses added up;
+            ``counts``, their items (not those of the step, as in the argument); and ``metrics``, such as
+            ``{"mlm/accuracy": (mean, number of items)}``.
         """
         batch = views if batch is None else batch
         is_learning = self.training and torch.is_grad_enabled()
@@ -203,7 +204,8 @@ class AlignmentModel(nn.Module):
         metrics: dict[str, tuple[Tensor, Tensor]] = {}
         for name, output in outputs.items():
             for metric, mean in output.metrics.items():
-                # A metric is a mean over as many items as the loss, unless `output.items` has another number for it.
+                # A metric is a mean over as many items as the loss, unless `output.items`, a dictionary by metric, has
+                # another number for it.
                 count = torch.as_tensor(output.items.get(metric, output.count))
                 metrics[f"{name}/{metric}"] = mean.detach().float(), count.detach().float()
         return {
@@ -239,9 +241,9 @@ class AlignmentModel(nn.Module):
             return
         # Objectives that depend on steps: by a scheduled weight, or by an `after_step` of their own.
         names = [name for name, weight in self.weights.items() if callable(weight)]
-        does_nothing = Objective.after_step
         for name, objective in self.objectives.items():
-            if getattr(type(objective), "after_step", does_nothing) is not does_nothing:
+            # The method of `Objective` itself does nothing.
+            if type(objective).after_step is not Objective.after_step:  # type: ignore[attr-defined]
                 names.append(name)
         if not names:
             return
@@ -279,10 +281,16 @@ class AlignmentModel(nn.Module):
     def _combined(
         self, outputs: Mapping[str, LossOutput], counts: Mapping[str, Tensor | None], accumulation: int
     ) -> Tensor:
-        """Combine the objectives' losses into one, by weight and normalisation.
+        """Combine the objectives' losses into this micro-batch's share, by weight and normalisation.
 
-        DDP averages gradients over ranks. A loss that is divided by the items of all ranks is therefore multiplied by
-        the number of ranks, so that the average is a sum.
+        The scale of the share: its gradients, averaged over ranks and summed over micro-batches, are those of the
+        step's loss; the part of one objective then gives the gradients of ``w · L / N`` (``w · L / Σ N`` with
+        ``joint_token``).
+
+        1. DDP averages over ranks. A loss that is divided by the items of all ranks is therefore multiplied by the
+           number of ranks, so that the average is a sum.
+        2. Micro-batches are summed, so their number is a divisor of ``batch_mean`` alone. The library divides by it
+           once more, which the trainer's ``compute_loss`` makes up for.
         """
         if not outputs:
             raise ConfigurationError(

@@ -12,12 +12,10 @@ from isoglot.modules.encoder import base_of, input_embeddings, layer_modules, nu
 from isoglot.recipe.sections import PartsSection
 from isoglot.training.model import AlignmentModel
 
+# Checkpoints have the key as "waits", so it keeps this name: during the first `freeze_encoder_steps` the groups with
+# true are not trained, but wait for the new head.
 _IS_ENCODER = "waits"
-"""Key of a parameter group of the optimiser: whether its parameters belong to the encoder or the embeddings.
-
-During the first ``freeze_encoder_steps`` the groups with true are not trained: they wait for the new head. The key is
-saved in checkpoints, so it keeps this name.
-"""
+"""Key of a parameter group of the optimiser: whether its parameters belong to the encoder or the embeddings."""
 
 
 class PartRate(NamedTuple):

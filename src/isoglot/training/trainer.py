@@ -49,6 +49,13 @@ class AlignmentTrainer(CheckpointingTrainer):
         parts: learning rate of each part of the model, and for how long the encoder stays frozen.
     """
 
+    # The library calls the methods below
+    #
+    # - once a run: `get_train_dataloader`, `create_optimizer`, `create_scheduler`
+    # - once a step, before its forwards: `_get_num_items_in_batch`, which also sets `model.step`
+    # - once a micro-batch: `compute_loss`
+    # - at steps that are logged, after the callbacks of the step's end: `log`
+
     def __init__(
         self,
         model: AlignmentModel,
