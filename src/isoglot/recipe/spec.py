@@ -38,7 +38,7 @@ class Spec(Options):
 
     model_config = ConfigDict(strict=True, protected_namespaces=())
     maker: ClassVar[Any] = None
-    # The `supplied_names` that `spec_of` was given; empty where it left out its default ones.
+    # The `supplied_names` that `spec_of` got; empty where it left out its default ones.
     supplied_names: ClassVar[tuple[str, ...]] = ()
     corpus_options: ClassVar[frozenset[str]] = frozenset()
     """Options whose parameter takes a corpus. A recipe gives the name of a stream; :meth:`make` gives its corpus."""
