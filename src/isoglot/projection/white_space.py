@@ -234,9 +234,10 @@ def _slots_at_edges(line: LinkedLine, group: TagGroup, slots: Sequence[str | Non
 
     a. Where the translation begins or ends, there is no white space outside the tags.
     b. Where the source begins or ends, it says nothing about the outer slot. If the slot on the other side of the group
-       (after rule a) has a space, the outer slot gets the same one. So ``<b> Save</b> it`` becomes
-       ``Es  <b>sichern</b>``: both slots beside ``<b>`` may have the two spaces of the translation, and rule 2 of
-       :func:`spaces_around` takes the outer. If that slot is empty (``""``), there is no space to copy, and the outer
+       (after rule a) has a space, the outer slot gets the same one. So in ``<b> Save</b> it`` the slots
+       beside ``<b>`` are ``[None, " "]``, and become ``[" ", " "]``. The translation ``Es  sichern`` has two spaces
+       between its words; either slot may now have them, and rule 2 of :func:`spaces_around` takes the outer one:
+       ``Es  <b>sichern</b>``. If the slot on the other side is empty (``""``), there is no space to copy, and the outer
        slot stays None.
     """
     first, *between, last = slots
