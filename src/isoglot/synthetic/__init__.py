@@ -8,8 +8,8 @@
 Read ``world.py`` first: :class:`~isoglot.synthetic.world.World` draws a pattern and words for its variables until it
 has the rows that were asked for. Labels are right because a pattern has them, whatever words it gets.
 
-The world is English. ``isoglot derive`` makes other languages of it; its ``--overlap`` says what share of the vocabulary
-both write alike.
+The world is English. ``isoglot derive`` makes other languages of it; its ``--overlap`` says what share of the
+vocabulary both write alike.
 
 The words of this room:
 
