@@ -306,6 +306,7 @@ def _added_spaces(
         return
     # Slot n is before tag n, so slot n + 1 is behind it.
     behind_wordless = [number + 1 for number, is_wordless in enumerate(group.is_wordless) if is_wordless]
+    # Of four slots around three tags of which the last is wordless, the sides are the slots 0 to 2, and slot 3 alone.
     for first, stop in pairwise([0, *behind_wordless, len(slots)]):
         side = range(first, stop)  # the slots between two wordless tags
         spaced = next((number for number in side if slots[number]), None)
