@@ -34,6 +34,7 @@ def test_project_tags_returns_the_problems_too() -> None:
         (("<b>a</b>", "b"), {"problems": "x"}, "call isoglot.project for files"),
         (("<b>a</b>", "b"), {"method": "hmm"}, "call isoglot.project for files"),
         (("<b>a</b>", "b"), {"nonsense": 1}, "nonsense"),
+        (("<b>a</b>", "b"), {"kind": "markup"}, "always inline tags"),
     ],
 )
 def test_project_tags_refuses_options_of_files(

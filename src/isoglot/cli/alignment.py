@@ -206,6 +206,7 @@ def score(
     if links is not None:
         options["links"] = links
     chosen = scoring_of(**options)
+    # An encoder; also the aligner that comes with isoglot, with the one layer that it keeps.
     if isinstance(chosen, LayerScoring):
         if "method" not in options:
             typer.echo(f"method: {chosen.options.method} (--method chooses another)", err=True)
@@ -380,10 +381,9 @@ def _print_layers(rows: Sequence[tuple[int, AlignmentScore]], as_json: bool) -> 
     if as_json:
         objects = []
         for layer, total in rows:
-            rates = {"aer": total.aer, "precision": total.precision, "recall": total.recall}
-            objects.append({"layer": layer, **rates})
+            objects.append({"layer": layer, **total.to_dict()})
         typer.echo(json.dumps(objects))
         return
-    typer.echo("layer  precision  recall     AER")
+    typer.echo("layer  precision  recall     F1    AER")
     for layer, total in rows:
-        typer.echo(f"{layer:5d} {total.precision:10.2f} {total.recall:7.2f} {total.aer:7.2f}")
+        typer.echo(f"{layer:5d} {total.precision:10.2f} {total.recall:7.2f} {total.f1:6.2f} {total.aer:6.2f}")

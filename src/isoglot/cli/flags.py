@@ -39,7 +39,8 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     2. A mapping is given as ``NAME=VALUE``, several times; a sequence by repeating the flag.
     3. A parameter ``Annotated[dict[str, Any], One, Other]`` stands for models (or one) that the command builds itself.
        It has the flags of all of them; of fields with one name the first counts. The command gets a dictionary of the
-       values that were given, by field; the values of ``--set`` are among them.
+       values that were given, by field; the values of ``--set`` are among them. A flag that these models have no use
+       for, such as ``--json``, is a parameter of the command and not a field.
     4. Models of different parameters must not have a field name in common.
 
     Raises:
@@ -77,9 +78,8 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
                 value = arguments.pop(field_name)
                 if field_name in typed:
                     parsed[field_name] = _parsed(field, flag_of(field_name, field), value)
-            takes_model = (
-                models[0] is hints[name]
-            )  # `gold: Gold`; else rule 3, and the hint is `Annotated[...]`
+            # The hint is the model itself for `gold: Gold`, and `Annotated[...]` for rule 3.
+            takes_model = models[0] is hints[name]
             arguments[name] = validated(models[0], parsed) if takes_model else _with_settings(parsed)
         if any(isinstance(model, CompareFlags) and model.verify for model in arguments.values()):
             from isoglot.runs.fingerprint import forget

@@ -213,7 +213,10 @@ def recipes(
 
 
 class RecipeChanges(Options):
-    """The flag that replaces values of a recipe."""
+    """The flag that replaces values of a recipe.
+
+    Every command that takes a recipe has it: error messages know these commands by the field ``overrides``.
+    """
 
     overrides: tuple[str, ...] = option(
         (),

@@ -87,6 +87,7 @@ class FlagSpelling:
 
     def _setting(self, name: str, value: Any) -> str:
         """Write an option without a flag of its own (rules 3, 4 and 5)."""
+        # Commands that take a recipe have a field of this name (`RecipeChanges`).
         takes_recipe = "overrides" in self._parameters
         is_place_in_recipe = "." in name
         if takes_recipe and not is_place_in_recipe:  # 3

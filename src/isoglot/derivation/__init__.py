@@ -21,7 +21,7 @@ The words of this room:
 - *piece*: an entry of a tokenizer's vocabulary. Its *copy* stands for it in the derived language and has the id
   ``id + V``, where V is the size of the vocabulary.
 - *shared*: words or pieces that both languages write alike.
-- *mark*: a word or character of ``. ! ?`` that ends a sentence. The last word of a sentence may be of several: ``?!``.
+- *mark*: a word or character of ``. ! ?`` that ends a sentence; ``END_MARKS`` in ``order.py`` lists where which counts.
 - *group*: a head and its dependents; its *members* are put in order, the head among them.
 - *run*: two to five members that stand side by side in an order (an n-gram of members).
 - *column*: a property that an order can have, such as a run; a *feature* is the name of a column in one group.

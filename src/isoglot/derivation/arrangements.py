@@ -102,10 +102,11 @@ def _distinct_runs(orders: NDArray[np.int64], length: int, *, padding: int) -> t
     """Find the different runs of ``length`` members in orders padded with BOS and EOS; count them in each order.
 
     A run ends at the first member, or at any place after it up to the last EOS. So no run is of BOS alone, but one is
-    of EOS alone where the padding is as long as the run. The order *house old* of a group of two has these runs of two:
+    of EOS alone where the padding is as long as the run. With a padding of 3, the order *all the old houses* has
 
-    - with a padding of 1: BOS *house*, *house old*, *old* EOS
-    - with a padding of 2: these three and EOS EOS
+    - the runs of three BOS BOS *all*, BOS *all the*, *all the old*, *the old houses*, *old houses* EOS, *houses* EOS
+      EOS, and EOS EOS EOS
+    - the runs of four BOS BOS BOS *all*, …, *houses* EOS EOS EOS, and none of EOS alone
 
     ``padding``: How many BOS stand before each order, and how many EOS after it; at least ``length - 1``.
 

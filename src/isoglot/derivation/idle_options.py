@@ -38,6 +38,7 @@ def _idle(request: DeriveRequest, reading: Options, path: str, languages: Sequen
         if needs in TRANSFORMS:
             if needs not in names:
                 yield f"{flag} is for {needs}, but [[transform]] is {request.transform}"
+        # Any one of the kinds will do: "bitext and aligned" is how the message names both.
         elif needs and kind not in needs.split(" and "):
             yield f"{flag} is for {needs} data, got {kind}"
     if len(languages) > 1 and kind not in ("bitext", "aligned"):  # 2

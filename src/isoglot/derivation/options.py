@@ -23,6 +23,8 @@ _LABELS = "Labels of the trees: ud2 (renamed to UD 1.2) or literal (as they are)
 class TransformOptions(Options):
     """Options of the transformations. ``needs`` names the transformation that a field is for."""
 
+    # All fields, also those of DeriverOptions, are in the record of a folder. A new one needs the default None: a key
+    # that a record lacks counts as None, so folders that were derived before are still recognised.
     seed: int = option(0, "Start of the random numbers.")
     tokenizer: Any = internal(None, exclude=True)
     """The fast tokenizer whose pieces are copied, loaded."""
@@ -33,9 +35,7 @@ class TransformOptions(Options):
     overlap: float = _trans(0.0, "Share of the vocabulary that both languages have, 0 to 1.", ge=0, le=1)
     with_replacement: bool = _trans(False, "Sample that share as the paper's code does: 22.1 % for 0.25.")
     level: Literal["word", "token"] = _inv("word", "inv: units that change places; token needs --tokenizer.")
-    # In the record of a folder the key is `split` (as for `split_sentences` below): with another key, a folder that was
-    # derived before would not be recognised. Nor would it with a new field, unless the field's default is None: a key
-    # that a record lacks counts as None.
+    # In the record the key is `split` (as for `split_sentences` below), as in folders that were derived before.
     sentence_by_sentence: bool = internal(
         False, validation_alias=AliasChoices("sentence_by_sentence", "split"), serialization_alias="split"
     )
@@ -72,7 +72,10 @@ class TransformOptions(Options):
 
 
 class DeriverOptions(Options):
-    """Options of reading rows and keeping labels. ``needs`` names the kinds of data that a field is for."""
+    """Options of reading rows and keeping labels. ``needs`` names the kinds of data that a field is for.
+
+    Of several, such as ``"bitext and aligned"``, any one will do.
+    """
 
     split_sentences: bool = option(
         False,

@@ -15,7 +15,18 @@ from isoglot.derivation.base import DerivedSentence, Sentence
 from isoglot.derivation.options import TransformOptions
 
 END_MARKS = ".!?"
-"""Words that end a sentence. The paper says "the period token"; its code has all three."""
+"""Marks that end a sentence. The paper says "the period token"; its code has all three.
+
+The option ``end_marks`` takes their place for inversion and for ``--split-sentences``, except with ``literal``.
+
+- :func:`split_at_marks` ends a sentence inside a text after a word that is one mark; a word of several, ``...``, ends
+  none.
+- :func:`_is_mark` recognises a last word that stays last: it may be of several marks, ``?!``.
+- ``Inversion._attached_marks`` are one or several marks at the end of the last word, ``mat.``.
+- ``Inversion._inverted_pieces`` leaves a last piece in its place that is one mark.
+- :func:`_literal` looks at the last character of the text, always for ``END_MARKS``.
+- ``Passage.of`` (``labels.py``) looks at the last character of a word before white space, always for ``END_MARKS``.
+"""
 
 
 def split_at_marks(words: Sequence[str], marks: str = END_MARKS) -> Iterator[tuple[int, int]]:
@@ -112,13 +123,12 @@ class Inversion:
             return self._inverted_pieces(sentence, self._backend)
         if self.literal:
             return _literal(words)
-        # All words are one sentence; its last word is a final mark only if it looks like one.
-        if not self.sentence_by_sentence:
-            return self._inverted(words)
         derived: list[str] = []
         origin: list[int] = []
-        for start, stop in _parts_to_reorder(sentence, sentence_by_sentence=True, marks=self.end_marks):
-            ends_with_mark = sentence.sentence_ends is not None and stop - 1 in sentence.sentence_ends
+        for start, stop in _parts_to_reorder(sentence, self.sentence_by_sentence, self.end_marks):
+            # Known ends count only sentence by sentence; else the last word is a final mark only if it looks like one.
+            known_ends = sentence.sentence_ends if self.sentence_by_sentence else None
+            ends_with_mark = known_ends is not None and stop - 1 in known_ends
             part = self._inverted(words[start:stop], ends_with_mark=ends_with_mark)
             derived.extend(part.words)
             origin.extend([start + number for number in part.origin])

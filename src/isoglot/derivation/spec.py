@@ -89,6 +89,7 @@ def _is_applied_after(later: str, earlier: str, names: tuple[str, ...]) -> bool:
     """
     if later not in names or earlier not in names:
         return False
+    # What is applied later stands further left.
     return names.index(later) < names.index(earlier)
 
 

@@ -9,6 +9,9 @@ speech, entities), ``offsets.py``, ``questions.py`` and ``markup.py`` are the ki
 target words a span of source words becomes. Markup turns a corner after that: ``elements.py`` and ``empty_elements.py``
 find a place for each element, ``tag_order.py`` the order of its tags, ``white_space.py`` the text between them.
 
+``rule.py``, ``linked_line.py`` and ``tagged.py`` read the links of a pair. To change which links count, change those of
+the pair before ``carried``.
+
 The words of this room, each for one thing:
 
 - *range*: two numbers, those of the first word (or character) and of the one after the last.
@@ -16,7 +19,7 @@ The words of this room, each for one thing:
 - *piece*: words of one span that stand together in the translation; a span that falls into several keeps one.
 - *fate*: what became of a span: ``whole``, ``shortened``, ``split`` or ``lost``.
 - *gap*: words between two pieces of a span; the option ``gap`` says how many are filled in.
-- *mark*: a word without a letter or digit.
+- *mark*: a word without a letter or digit. (*Marked* text is text with tags.)
 - *line*: one segment with inline tags; its translation has none yet. A *linked line* has both, and the word links.
 - *element*: a tag that stands alone, or a pair of tags with the text between them. Its *parent* is the element that
   holds it, or the line. Two codes of a pair that crosses elements are two elements, each of one tag.

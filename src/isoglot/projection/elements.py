@@ -108,6 +108,10 @@ def fill_parent(line: LinkedLine, parent: int | None, ranges: Ranges) -> Ranges:
     2. behind all unclaimed words at the end of the parent, if no lost child is there for them;
     3. elsewhere behind closing marks, or at the end of a sentence (:func:`_end_of_left_neighbour`).
 
+    For example ``<p><b>Save</b> <i>the</i> <u>file</u></p>`` with the translation *Sichern Sie die Datei* and the links
+    *Save*-*Sichern* and *file*-*Datei*: ``<i>`` is lost. The unclaimed words *Sie die*, between ``<b>`` and ``<u>``, go
+    to ``<i>`` and not to ``<u>``: ``<p><b>Sichern</b> <i>Sie die</i> <u>Datei</u></p>``.
+
     ``ranges``: The target words of all elements that have some. The result has those of the children alone.
     """
     parent_range = line.target_range(parent, ranges)
@@ -115,8 +119,8 @@ def fill_parent(line: LinkedLine, parent: int | None, ranges: Ranges) -> Ranges:
     if parent_range is None or not _children_fill(line, children, line.source_range(parent)):
         return {}
     filled = {child: ranges[child] for child in children if child in ranges}
-    # Lost children, each by the child directly before it in the source; None stands before the first child. Look-ups
-    # are by children that have words, so a lost child behind another lost one is not found.
+    # Lost children, each by the child directly before it in the source (None for the first child): {<b>: <i>} above.
+    # Below, only children with words are looked up, so a lost child behind another lost one is not found.
     lost_after = {before: child for before, child in pairwise([None, *children]) if child not in ranges}
     in_translation = sorted(filled, key=filled.__getitem__)
     for left, right in pairwise([None, *in_translation, None]):

@@ -71,6 +71,21 @@ class LabelledPair(SentencePair):
         values = {known.name: getattr(pair, known.name) for known in fields(SentencePair)}
         return cls(**values, labels=labels)
 
+    def add_links(self, aligned: SentencePair, window_start: tuple[int, int]) -> None:
+        """Add the links of a window pair; ``window_start`` has the numbers of its first source and target word.
+
+        Links of an aligner, for files and for one segment, come onto a pair only here.
+
+        Example:
+            >>> pair = LabelledPair()
+            >>> pair.add_links(SentencePair(links=[(0, 1)]), (10, 20))
+            >>> pair.links
+            [(10, 21)]
+        """
+        first_source, first_target = window_start
+        self.links += [(first_source + i, first_target + j) for i, j in aligned.links]
+        self.probabilities += aligned.probabilities
+
 
 @dataclass
 class ProjectionCounts:
@@ -165,7 +180,11 @@ class LabelKind(ABC):
 
     @abstractmethod
     def carried(self, pair: LabelledPair) -> Any:
-        """Turn a pair with links into what is written: lines with the labels, or nothing if it is left out."""
+        """Turn a pair with links into what is written: lines with the labels, or nothing if it is left out.
+
+        Each kind raises ``counts.examples`` here by one for each example, and ``counts.written`` for each that is not
+        left out. Without written ones the output is refused.
+        """
 
     @contextmanager
     def writer(self) -> Iterator[Callable[[Any], object]]:

@@ -93,7 +93,8 @@ class InlineTags(LabelKind):
         placed = place_elements(marked, pair, self.options.gap)
         self.counts.fates.update(placed.fates.values())
         changes: dict[int, str] = dict.fromkeys(placed.moved, "moved")
-        changes.update(placed.fates)  # that an element is lost or split says more than that it moved
+        # A moved element is wordless or lost; of a lost one it is reported that it is lost, which says more.
+        changes.update(placed.fates)
         for number, change in sorted(changes.items()):
             if change in ("lost", "split", "moved"):
                 opening = marked.elements[number].opening

@@ -50,6 +50,8 @@ def project_tags(source: str, target: str, **options: Any) -> TaggedTranslation:
         TaggedTranslation(text='Klicken Sie jetzt auf <b>Speichern</b>.', problems=())
     """
     _refuse_lists(source, target)
+    if "kind" in options:
+        raise ConfigurationError("project_tags: the labels are always inline tags; leave out [[kind]]")
     chosen = project_options("segment", kind="markup", **options)
     if not isinstance(chosen.links, Encoder) or chosen.problems is not None or chosen.segmented is not None:
         raise ConfigurationError(
@@ -65,8 +67,7 @@ def project_tags(source: str, target: str, **options: Any) -> TaggedTranslation:
     aligner = {name: value for name, value in options.items() if name not in own}
     for first, target_first, window_pair in kind.window_pairs(pair):
         linked = align(list(window_pair.source_words), list(window_pair.target_words), **aligner)
-        pair.links += [(first + i, target_first + j) for i, j in linked.links]
-        pair.probabilities += linked.probabilities
+        pair.add_links(linked, (first, target_first))
     carried = kind.carried(pair).removesuffix("\n")
     problems = tuple(TagProblem(reported.problem, reported.tag) for reported in kind.problems)
     return TaggedTranslation(carried, problems)

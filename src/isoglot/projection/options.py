@@ -126,8 +126,8 @@ def project_options(labels: str | Path, **options: Any) -> ProjectOptions:
     """
     suffix = bare_suffix(str(labels))
     languages = options.pop("languages", None)
-    # `links` that a caller gives is the option of ot and pointer; the field `links` is built below. So names that both
-    # have belong to the aligner.
+    # ProjectOptions and the aligners both have an option `links`. One that a caller gives is the aligner's (ot and
+    # pointer); the field is built below.
     of_links = aligner_options() | option_names(ReadyLinks)
     own = option_names(ProjectOptions) - of_links
     known = own | of_links

@@ -209,9 +209,7 @@ def _linked_by_aligner(kind: LabelKind, request: AnyAligner, kept: Parts) -> Ite
     aligned_windows = aligner_in_parts(request, use, kept).align(bitext)
     for pair in to_yield:
         for first, target_first, _ in kind.window_pairs(pair):
-            aligned = next(aligned_windows)
-            pair.links += [(first + i, target_first + j) for i, j in aligned.links]
-            pair.probabilities += aligned.probabilities
+            pair.add_links(next(aligned_windows), (first, target_first))
         yield pair
     next(aligned_windows, None)  # the aligner writes its lexicon and its warnings after the last pair
 

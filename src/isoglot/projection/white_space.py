@@ -234,9 +234,10 @@ def _slots_at_edges(line: LinkedLine, group: TagGroup, slots: Sequence[str | Non
 
     a. Where the translation begins or ends, there is no white space outside the tags.
     b. Where the source begins or ends, it says nothing about the outer slot. If the slot on the other side of the group
-       (after rule a) has a space, the outer slot gets the same one. So ``<b> Save</b> it`` becomes
-       ``Es  <b>sichern</b>``: both slots beside ``<b>`` may have the two spaces of the translation, and rule 2 of
-       :func:`spaces_around` takes the outer. If that slot is empty (``""``), there is no space to copy, and the outer
+       (after rule a) has a space, the outer slot gets the same one. So in ``<b> Save</b> it`` the slots
+       beside ``<b>`` are ``[None, " "]``, and become ``[" ", " "]``. The translation ``Es  sichern`` has two spaces
+       between its words; either slot may now have them, and rule 2 of :func:`spaces_around` takes the outer one:
+       ``Es  <b>sichern</b>``. If the slot on the other side is empty (``""``), there is no space to copy, and the outer
        slot stays None.
     """
     first, *between, last = slots
@@ -305,6 +306,7 @@ def _added_spaces(
         return
     # Slot n is before tag n, so slot n + 1 is behind it.
     behind_wordless = [number + 1 for number, is_wordless in enumerate(group.is_wordless) if is_wordless]
+    # Of four slots around three tags of which the last is wordless, the sides are the slots 0 to 2, and slot 3 alone.
     for first, stop in pairwise([0, *behind_wordless, len(slots)]):
         side = range(first, stop)  # the slots between two wordless tags
         spaced = next((number for number in side if slots[number]), None)

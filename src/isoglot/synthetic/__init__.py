@@ -8,6 +8,9 @@
 Read ``world.py`` first: :class:`~isoglot.synthetic.world.World` draws a pattern and words for its variables until it
 has the rows that were asked for. Labels are right because a pattern has them, whatever words it gets.
 
+The world is English. ``isoglot derive`` makes other languages of it; its ``--overlap`` says what share of the
+vocabulary both write alike.
+
 The words of this room:
 
 - *lexeme*: a word with its forms (``sg``, ``pl``, ``past``); a *pool* has those that can stand in one place.

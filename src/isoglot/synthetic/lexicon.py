@@ -1,8 +1,9 @@
 """The miniature world's lexicon: pools of lexemes with their forms and topics, the most frequent first.
 
 A *pool* has the lexemes that can stand in one kind of place (``noun.animal``, ``verb.give``, ``name.last``). A
-lexeme has named forms (``sg``, ``pl``, ``past`` …); a relation is a form too, so that ``hyper.sg`` of *dog* is *animal*
-and ``ant.pos`` of *big* is *small*. The stems are in ``lexicon.txt``, one section a pool; inflection, derivation and
+lexeme has named forms (``sg``, ``pl``, ``past`` …). Names with a period are relations, whose forms are of another word:
+``hyper.sg`` of *dog* is *animal*, and ``ant.pos`` of *big* is *small*. Words of two pools, such as *walk* the noun and
+*walk* the verb, are two lexemes. The stems are in ``lexicon.txt``, one section a pool; inflection, derivation and
 compounds make a few thousand words of them.
 """
 
@@ -47,6 +48,7 @@ class Lexeme:
     """One word with its forms and topic."""
 
     forms: dict[str, str]
+    """Its own forms (``sg``, ``pl``), and forms of related words, whose names have a period (``hyper.sg``)."""
     topic: str | None = None
     rank: int = 0
     """Place in its section of the lexicon file, common words first."""
@@ -58,6 +60,9 @@ Lexicon = dict[str, list[Lexeme]]
 
 def build_lexicon(seed: int, *, size: int | None = None) -> Lexicon:
     """Make the lexicon: read the stems, inflect them, order them by a seeded frequency, and cut to ``size``.
+
+    The order of draws is part of what a seed means. A new property of lexemes needs a generator of its own, with a seed
+    such as ``seed_for(seed, "property", name)``.
 
     Args:
         seed: Seed of frequency ranks (common words stay common), names, and topics of words that have none in the file.

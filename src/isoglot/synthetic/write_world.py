@@ -21,7 +21,7 @@ LANGUAGE = "en"
 Render = Callable[[Dataset, str], Iterator[str]]
 """Writes a data set, of the split that is named, as pieces of text."""
 _UNRECORDED_TEXTS = "d869ff8cc69a2789"
-"""The hash of the grammar and lexicon of all worlds whose record has none; records had no hash at first."""
+"""The hash of the grammar and lexicon at the time when records had no hash yet."""
 
 
 def write_world(
@@ -42,6 +42,8 @@ def write_world(
     if not planned:
         raise ConfigurationError("nothing to write; add for example [[text=20000]] and [[pos=4000]]")
 
+    report = reporter_of(progress)
+
     def make(folder: Path) -> dict[str, Any]:
         world = World(request.seed, request.size)
         rows_of_file: dict[str, int] = {}
@@ -59,7 +61,6 @@ def write_world(
             report.progress("files of the world", number + 1, len(planned))
         return {"files": rows_of_file}
 
-    report = reporter_of(progress)
     record = Record(out, {"world": _made_from(request)}, what="world", overwrite=overwrite)
     manifest, made_now = record.make(make)
     return manifest["files"], made_now
@@ -69,7 +70,7 @@ def _made_from(request: WorldRequest) -> dict[str, Any]:
     """Record everything that a world depends on, to recognise a finished one: the request, the grammar, the lexicon."""
     made_from = request.model_dump()
     texts = _hash_of_texts()
-    # Not with the texts of the first records: folders that were written without a hash are still recognised.
+    # Worlds of the first texts are recorded without a hash, so that folders from that time are still recognised.
     if texts != _UNRECORDED_TEXTS:
         made_from["texts"] = texts
     return made_from
