@@ -27,6 +27,7 @@ from isoglot.runs.listed import (
     remove,
     require_own,
     whole_folder,
+    write_listed,
 )
 from isoglot.runs.record import Record
 
@@ -186,6 +187,29 @@ def test_damage_is_seen(tmp_path: Path) -> None:
     (out / "a").write_text("12")
     write_json(out / LIST, {"files": {"a": 2}})
     assert damage(out) == "a"
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_a_folder_whose_writer_was_killed_while_it_added_a_file_can_be_replaced(
+    tmp_path: Path, is_written: bool
+) -> None:
+    out = tmp_path / "out"
+    with whole_folder(out) as folder:
+        (folder / "model.safetensors").write_text("weights")
+
+    def killed(file: Path) -> None:
+        if is_written:
+            file.write_text("half of it")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_listed(out / "objectives.safetensors", killed)
+    assert damage(out) == "objectives.safetensors"
+    with whole_folder(out) as folder:
+        (folder / "model.safetensors").write_text("new weights")
+    assert sorted(file.name for file in out.iterdir()) == [".isoglot.json", "model.safetensors"]
+    write_listed(out / "objectives.safetensors", lambda file: file.write_text("whole"))
+    assert damage(out) is None
 
 
 def test_a_file_may_be_left_out_of_the_list(tmp_path: Path) -> None:

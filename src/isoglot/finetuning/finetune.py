@@ -45,7 +45,7 @@ from isoglot.runs.folder import (
     require_checkpoint,
 )
 from isoglot.runs.history import HISTORY
-from isoglot.runs.listed import add_to_list, remove, require_own, whole_folder
+from isoglot.runs.listed import remove, require_own, whole_folder, write_listed
 from isoglot.runs.lock import occupied
 from isoglot.runs.record import MANIFEST, Record
 from isoglot.runs.reporter import AnyReporter, Silent, reporter_of
@@ -372,8 +372,7 @@ def _drop_work(folder: Path) -> None:
 
 def _write_card(file: Path, card: Mapping[str, Any]) -> None:
     """Write the card beside fine-tuned weights, and add it to the list of the folder's own files."""
-    write_json(file, card)
-    add_to_list(file)
+    write_listed(file, lambda place: write_json(place, card))
 
 
 def remove_weights(folder: Path) -> None:

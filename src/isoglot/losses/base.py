@@ -91,8 +91,8 @@ class OptionsModule(nn.Module):
     which reads options alone.
 
     Options are set before modules exist. So a module or parameter must not have the name of an option: the option's
-    default is an attribute of the class and would hide it. (:class:`~isoglot.losses.KeyQueueContrast` says how its
-    ``projection`` is an exception.) A parameter of a loss learns at the rate ``objectives``, with weight decay unless
+    default is an attribute of the class and would hide it. (:class:`~isoglot.losses.KeyQueueContrast` has the
+    only exception, and says how.) A parameter of a loss learns at the rate ``objectives``, with weight decay unless
     its name says bias or norm (``isoglot.training.parts``).
     """
 

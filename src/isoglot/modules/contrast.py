@@ -11,8 +11,8 @@ from torch import Tensor, nn
 class ProjectionHead(nn.Module):
     """Map from a sentence state to the space of the contrast.
 
-    ``kind``: ``mlp``: z = W₂ ReLU(W₁ h) (PPA, Eq. 2), where W₁ maps hidden to hidden numbers and W₂ hidden to size;
-    ``linear``: one matrix (InfoXLM); ``none``: z is h. A ``bias`` starts at 0; the papers write none.
+    ``kind``: With ``mlp`` z = W₂ ReLU(W₁ h) (PPA, Eq. 2), where W₁ maps hidden to hidden numbers and W₂ hidden to size;
+    with ``linear`` it is one matrix (InfoXLM); with ``none`` z is h. A ``bias`` starts at 0; the papers write none.
 
     :class:`~isoglot.losses.KeyQueueContrast` builds it. Checkpoints have the weights as ``projection.maps.0.weight``
     and so on, so a kind keeps its maps, and another architecture is another kind.

@@ -21,12 +21,12 @@ from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import require_writable, write_text
 from isoglot.runs.folder import CHECKPOINT, RECIPE, checkpoint_entry, clear, require_checkpoint
 from isoglot.runs.history import Checkpoint, write_history
-from isoglot.runs.listed import add_to_list, require_own, whole_folder
+from isoglot.runs.listed import require_own, whole_folder, write_listed
 from isoglot.runs.lock import occupied
 from isoglot.runs.record import MANIFEST, Record
 from isoglot.runs.reporter import AnyReporter, Reporter, Silent, reporter_of
 from isoglot.training.callbacks import LossReports, require_callback
-from isoglot.training.checkpoints import ADAPTER, checkpoints_in, save_objectives, why_incomplete
+from isoglot.training.checkpoints import ADAPTER, OBJECTIVES, checkpoints_in, save_objectives, why_incomplete
 from isoglot.training.export import export_encoder
 from isoglot.training.trainer import AlignmentTrainer
 
@@ -237,7 +237,7 @@ def _export(trainer: AlignmentTrainer, recipe: Recipe, out: Path, streams: Mappi
         trainer.warn_if_unchanged(model.state_dict() if state is None else state)
         card = _card(recipe, streams, trainer.batches.steps)
         export_encoder(model, folder, card=card, tokenizer=trainer.tokenizer, state=state)
-        add_to_list(save_objectives(model, folder, state=state))
+        write_listed(folder / OBJECTIVES, lambda _: save_objectives(model, folder, state=state))
         if recipe.model.adapter is not None and recipe.model.adapter.keep:
             with whole_folder(out / ADAPTER) as adapter_folder:
                 write_adapter(model.model, adapter_folder, base=recipe.model.path)

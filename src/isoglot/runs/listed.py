@@ -193,6 +193,20 @@ def _is_being_replaced(path: str | Path) -> bool:
     return not target.exists() and _replaced(target).exists()
 
 
+def write_listed(file: Path, write: Callable[[Path], object]) -> None:
+    """Write a file into a finished folder, and list it there if the folder has a list.
+
+    The list names the file before it is there. So if the writer is killed, the folder holds no file that seems to be a
+    user's, and can be replaced; :func:`damage` names the file until it is whole.
+    """
+    contents = read_json(file.parent / LIST)
+    if contents is not None:
+        # Without size and hash; an entry of the same file stays.
+        write_json(file.parent / LIST, {**contents, "files": {file.name: None, **contents["files"]}})
+    write(file)
+    add_to_list(file)
+
+
 def add_to_list(file: Path) -> None:
     """Add a file that was written later to the list of its folder, if the folder has a list."""
     contents = read_json(file.parent / LIST)
