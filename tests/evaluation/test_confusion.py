@@ -88,3 +88,16 @@ def test_counts_of_several_splits_are_refused(tmp_path: Path) -> None:
         Confusion({"de": matrix}, about).write(tmp_path / f"{split}-de.confusion.json")
     with pytest.raises(ConfigurationError, match="predictions of several models, tasks or splits"):
         iso.confusion(tmp_path)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_a_label_without_a_prediction_is_refused(missing: object) -> None:
+    rows = [{"label": "a", "prediction": "a"}, {"label": "a", "prediction": missing}]
+    with pytest.raises(
+        ConfigurationError, match="row 2 has the label 'a' and no prediction in column 'prediction'"
+    ):
+        iso.confusion(rows)
+    # Without a label nothing counts, so that nothing is missing.
+    assert iso.confusion([rows[0], {"label": None, "prediction": missing}]).to_dict() == {
+        "all": {"a": {"a": 1}}
+    }

@@ -5,7 +5,8 @@
                        head.py         a fine-tuned model: rows -> logits -> predictions -> scores
                        journal.py      write rows and predictions, and recognise them in a later call
     isoglot.predict    predict.py      labels or answers for rows without labels
-    isoglot.confusion  confusion.py    which label was predicted for which
+    isoglot.confusion  confusion.py    which label was predicted for which; `Confusion`, the counts and their file
+                                       (old files must stay readable), is in `isoglot.results.confusion`
 
 Open `evaluate.py` first. An encoder without a head is measured by its task (`Probe` in `isoglot.tasks.base`).
 

@@ -65,7 +65,8 @@ def confusion(  # noqa: PLR0913 - the face names what users look for
         F1 of every class.
 
     Raises:
-        ConfigurationError: A task without labels, rows without a column, or predictions of several models.
+        ConfigurationError: A task without labels, rows without a column or a prediction, or predictions of several
+            models.
         InputError: Data that cannot be read.
 
     Example:
@@ -93,9 +94,9 @@ def confusion(  # noqa: PLR0913 - the face names what users look for
                 model, task, languages=languages, data=data, columns=columns, tokenizer=tokenizer, split=split,
                 predictions=folder, progress=progress, **options,
             )  # fmt: skip
-            counted = _read(Path(folder))
-            asked = {code: counted.languages[code] for code in split_codes(languages)}
-            return Confusion(asked, counted.about)
+            measured = _read(Path(folder))
+            asked = {code: measured.languages[code] for code in split_codes(languages)}
+            return Confusion(asked, measured.about)
     if options:
         raise ConfigurationError(f"{', '.join(options)}: needs a model and [[task]]")
     if isinstance(model, str | Path):
@@ -117,20 +118,20 @@ def _read(folder: Path) -> Confusion:
             "FOLDER`, or name the task of a checkpoint with [[task='text_classification']]",
             path=folder,
         )
-    found = [Confusion.read(file) for file in files]
+    confusions = [Confusion.read(file) for file in files]
     identities = set()
-    for counts in found:
-        identities.add(tuple(str(counts.about.get(name)) for name in ("task", "split", "checkpoint_hash")))
+    for one in confusions:
+        identities.add(tuple(str(one.about.get(name)) for name in ("task", "split", "checkpoint_hash")))
     if len(identities) > 1:
         folders = ", ".join(map(str, dict.fromkeys(file.parent for file in files)))
         raise ConfigurationError(
             f"{folder}: predictions of several models, tasks or splits, in {folders}; name one folder"
         )
     languages: dict[str, ConfusionMatrix] = {}
-    for counts in found:
-        languages |= counts.languages
+    for one in confusions:
+        languages |= one.languages
     # Language and data differ from file to file; the rest is the same in all of them.
-    about = {name: value for name, value in found[0].about.items() if name not in ("language", "data")}
+    about = {name: value for name, value in confusions[0].about.items() if name not in ("language", "data")}
     return Confusion(languages, about)
 
 
@@ -139,7 +140,11 @@ def _of_rows(rows: Any, gold: str | None, predicted: str) -> Confusion:
 
     1. Rows without a column ``language``, or with an empty one, are counted under ``all``.
     2. Words without a tag (``_`` or ``None``) and rows without a label (``None``) do not count, as in an evaluation.
-    3. Every language has the same labels, in sorted order: those that occur in any language as a label or a prediction.
+    3. A label without a prediction (``None``, NaN of a frame) is refused: no class was predicted.
+    4. Every language has the same labels, in sorted order: those that occur in any language as a label or a prediction.
+
+    Raises:
+        ConfigurationError: A column is missing, or a prediction.
     """
     given = rows_of(rows, "rows")
     table = given if isinstance(given, RowTable) else table_of(list(given), "rows")
@@ -153,31 +158,37 @@ def _of_rows(rows: Any, gold: str | None, predicted: str) -> Confusion:
             )
     codes = list(table.column("language")) if table.has("language") else [""] * len(table)
     by_language: dict[str, tuple[list[str], list[str]]] = {}
-    gold_labels = _labels(table, gold, no_tag=UNLABELLED)
-    labels_and_predictions = zip(codes, gold_labels, _labels(table, predicted), strict=True)
-    for code, row_labels, row_predictions in labels_and_predictions:
+    gold_labels = _texts(table, gold, no_tag=UNLABELLED)
+    labels_and_predictions = zip(codes, gold_labels, _texts(table, predicted), strict=True)
+    for number, (code, row_labels, row_predictions) in enumerate(labels_and_predictions, 1):
         if len(row_labels) != len(row_predictions):
             raise ConfigurationError(
                 f"rows: {len(row_predictions)} predictions for {len(row_labels)} words; predict every word, in order"
             )
         all_labels, all_predictions = by_language.setdefault(str(code or "all"), ([], []))  # 1
         for label, prediction in zip(row_labels, row_predictions, strict=True):
-            if label is not None:  # 2
-                all_labels.append(label)
-                all_predictions.append(str(prediction))
+            if label is None:  # 2
+                continue
+            if prediction is None:  # 3
+                raise ConfigurationError(
+                    f"rows: row {number} has the label {label!r} and no prediction in column {predicted!r}; predict "
+                    "it, or leave the row out"
+                )
+            all_labels.append(label)
+            all_predictions.append(prediction)
     known: set[str] = set()
     for labels, predictions in by_language.values():
         known.update(labels, predictions)
     matrices = {}
     for code, (labels, predictions) in by_language.items():
-        matrices[code] = ConfusionMatrix.of(labels, predictions, sorted(known))  # 3
+        matrices[code] = ConfusionMatrix.of(labels, predictions, sorted(known))  # 4
     return Confusion(matrices)
 
 
-def _labels(table: RowTable, column: str, no_tag: str | None = None) -> Iterator[list[str | None]]:
-    """Yield the labels of each row as texts: one for a text or pair, one per word for a sentence of words.
+def _texts(table: RowTable, column: str, no_tag: str | None = None) -> Iterator[list[str | None]]:
+    """Yield the labels or predictions of each row as texts: one for a text or pair, one per word for a sentence.
 
-    A missing label is ``None``, and so is the tag ``no_tag`` of a word.
+    A missing one is ``None``, and so is the tag ``no_tag`` of a word.
     """
     for value in table.column(column):
         if isinstance(value, list | tuple):

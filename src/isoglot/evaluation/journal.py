@@ -92,8 +92,8 @@ def require_own_predictions(evaluation: Evaluation, task: Task, folder: Path) ->
     """
     stem = evaluation.stem(folder, task)
     # The model and options that wrote the predictions may overwrite them: their entry has the same owner. The key is
-    # compared too, because an old entry has no owner, and because the owner changes with the model's card: it is made
-    # without the options that the card has.
+    # compared too, for two reasons. An old entry has no owner. And the owner leaves out options that equal those in
+    # the model's card, so another card (or none) gives the same evaluation another owner, but the same key.
     key, _, owner = _last_entry(folder, evaluation.place).partition(" ")
     if submission.written(stem) and owner != evaluation.owner and key != evaluation.key:
         raise ConfigurationError(

@@ -5,8 +5,8 @@
 
 Open ``finetune.py`` first: one fine-tuning with its folder, from the checks to the last file. ``api.py`` is the
 function that users call; it makes a run for each seed and each combination of a sweep. ``options.py`` has the
-settings and the presets of the papers, ``data.py`` joins languages, holds parts out and code-switches,
-``class_weights.py`` weighs rare classes, ``selection.py`` scores the checkpoints.
+settings and chooses a paper's preset, whose values are in ``isoglot.tasks``. ``data.py`` joins languages, holds parts
+out and code-switches, ``class_weights.py`` weighs rare classes, ``selection.py`` scores the checkpoints.
 
 The words of this room:
 

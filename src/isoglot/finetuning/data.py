@@ -93,8 +93,9 @@ def training_rows(
     1. Code-switching: each row is matched with its original in the language ``pivot``, before any row is held out.
     2. Development rows of the data themselves: a column may name the split of each row, ``train`` or ``dev``. Those of
        ``dev`` are the development data; the reader of the training data has left them out.
-    3. Else, with ``dev_fraction``, a random share of the rows is held out, unless there are development data. With
-       ``select="last"`` nothing reads the share, but it is held out too, so that the training rows are the same.
+    3. Without a development row by rule 2 and without a file of development data, a random share of the rows is held
+       out (``dev_fraction``). The share is held out with ``select="last"`` too, which reads no development rows: a
+       change of ``select`` must not change the training rows.
     4. Code-switching: each training row becomes its copies.
     5. ``max_train_examples`` is shared among the languages: each gives its first rows.
 
@@ -117,8 +118,8 @@ def training_rows(
                 )
             rows, pivot_rows = with_ids(rows, load_rows(task, options.pivot, "train"))
         dev = None
-        # With `select="last"` nothing reads the development rows. But rule 3 asks whether there are any, so they are
-        # looked for if it applies.
+        # `select="last"` reads no development rows, so without `dev_fraction` none are looked for.
+        # With it rule 3 asks whether there are any.
         needs_dev = options.select != "last" or options.dev_fraction > 0
         if needs_dev and split_column(rows) is not None:  # 2
             dev = _dev_by_column(task, code)

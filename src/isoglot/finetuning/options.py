@@ -1,4 +1,8 @@
-"""Settings of fine-tuning, and the presets that take them from a paper."""
+"""Settings of fine-tuning, and the choice of a preset, which takes them from a paper.
+
+The values of the presets are with the tasks: constants in ``isoglot.tasks.head_task``, which ``presets`` of each class
+of tasks puts together.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +38,7 @@ class FinetuneOptions(Options):
     epochs: Positive | tuple[Positive, ...] = option(
         5, "Passes over the training data; one or several values."
     )
+    # One setting for both, as in transformers: `warmup=0.1` is a tenth of all steps, `warmup=500` are 500 steps.
     warmup: float = option(0.0, "Warm-up: a share of all steps if below 1, else a number of steps.", ge=0)
     weight_decay: float = option(0.0, "Weight decay of AdamW.", ge=0)
     schedule: Literal[

@@ -127,6 +127,7 @@ def train_head(  # noqa: PLR0913 - what one run is made of
         callbacks=[Watcher(progress, metric), *early_stop, *callbacks],
     )
     trainer.class_weights = weights
+    # Here of this process: `train_batch_size` is `per_device_train_batch_size` times the GPUs that the process uses.
     groups_per_step = trainer.args.train_batch_size * options.gradient_accumulation
     lengths = np.array([row_lengths(group).max() for group in groups], np.int64)
     trainer.order = LengthOrder(lengths, groups_per_step, bucket=options.bucket, seed=seed)
@@ -169,14 +170,14 @@ def _arguments(
         chooses: Whether there are development data by which the best checkpoint is kept.
         copies: Rows of a group.
     """
-    groups_per_step = int(options.single("batch_size")) // copies
-    if groups_per_step % options.gradient_accumulation:
+    groups_per_device = int(options.single("batch_size")) // copies  # in one optimiser step
+    if groups_per_device % options.gradient_accumulation:
         raise ConfigurationError(
             f"batch_size {options.batch_size} cannot be split over {options.gradient_accumulation} forward passes; "
             "change gradient_accumulation"
         )
     every = "epoch" if options.evaluate_every is None else "steps"
-    groups_per_pass = groups_per_step // options.gradient_accumulation
+    groups_per_pass = groups_per_device // options.gradient_accumulation
     return TrainingArguments(
         output_dir=str(work),
         seed=seed,
@@ -186,6 +187,7 @@ def _arguments(
         per_device_train_batch_size=groups_per_pass,
         per_device_eval_batch_size=_EVALUATION_FACTOR * groups_per_pass * copies,
         gradient_accumulation_steps=options.gradient_accumulation,
+        # The library, too, takes a value below 1 as a share of all steps; of other values it drops the fraction.
         warmup_steps=options.warmup,
         weight_decay=options.weight_decay,
         lr_scheduler_type=options.schedule,
@@ -318,8 +320,8 @@ class _Trainer(StagedTrainer):
         more the fewer items stand beside it: of two micro-batches with 1 and 9 items, the one item would count half.
 
         1. The mean is therefore multiplied by the micro-batch's share of the items: 1/10 and 9/10.
-        2. The loss is multiplied in advance by the numbers of micro-batches and ranks, by which it will be divided:
-           :class:`~isoglot.training.saving.StagedTrainer` says by whom.
+        2. The loss is multiplied in advance by the numbers of micro-batches and ranks, because the library divides it
+           by the first and DDP by the second (:class:`~isoglot.training.saving.StagedTrainer`).
 
         Evaluations report the mean over the batch, weighted if there are class weights.
         """

@@ -2,6 +2,8 @@
 
 Each paper has one file: ``align_mlm.py``, ``ppa.py``, ``weam.py`` and ``xlm_align.py``. The file opens with the sizes
 at the scales tiny, small and paper, and has a function for each table: a study, which `isoglot study PAPER/TABLE` runs.
+Every public function of the file whose only argument is called ``lab`` is a study; nothing registers it. The name of a
+new file goes into ``PAPER_MODULES`` of ``isoglot.studies.catalogue``.
 ``real.py`` measures every system on an encoder of your own, ``demo.py`` is `isoglot demo`. Files that end in ``_data``
 hold the data of the file with the same beginning. ``languages.py`` has the data in six languages and the encoder to
 start from, which WEAM, PPA, XLM-Align and ``real.py`` share.
@@ -14,6 +16,10 @@ The words of this room:
 - *kind* of a task: its name in isoglot, ``xnli``.
 - *copy*: a derived language made from English, which plays a real language in the miniature world.
 - *spoken*: the languages of a task or of bitext; *code*: one language.
+- *table*, of a cell: ``weam:Table1``, with a colon, is a table of the paper, with the paper's rows and columns.
+  ``weam/masking_rate``, with a slash, is our own: its rows and columns are those that the study gives to ``lab.cell``.
+- *warmup*: in ``SIZES`` of ``ppa.py`` of fine-tuning, elsewhere of pre-training; ``…_warmup`` is of fine-tuning. In
+  fine-tuning a value below 1 is a share of all steps.
 - *the world*: the miniature world, English text and task data that `isoglot world` generates.
 - ``lab.size`` logs each size that a cell looks up, for the table's caption; ``lab.setting.size`` has the same sizes
   without the log.

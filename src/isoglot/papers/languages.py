@@ -55,7 +55,7 @@ SIZES: dict[str, Any] = {
     "test": (400, None, None),
 }
 _HEADS_LAST = {"syntax": "en~head-final@N~head-final@V", "models": "built-in", "oversize": "keep"}
-_COPIES: dict[str, tuple[str, dict[str, Any]]] = {
+_TRANSFORMATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "es": ("trans", {"alphabet": "georgian"}),
     "de": ("trans+inv", {"alphabet": "armenian"}),
     # French keeps the English letters. The alphabet, which `inv` does not use, is part of the hash of existing steps.
@@ -158,7 +158,7 @@ def tuning(lab: Lab, group: str, **more: Any) -> dict[str, Any]:
 def copy_of_world(lab: Lab, language: str) -> Work:
     """Ask for the copy of the miniature world that plays a language."""
     original = english(lab)
-    transform, options = _COPIES[language]
+    transform, options = _TRANSFORMATIONS[language]
     names = ("pos.test", "ner.test", "nli.train", "nli.test", "paws.test", "qa.train", "qa.test")
     inputs: dict[str, Any] = {"text": {"path": original / "trees/text.train.conllu"}}
     inputs |= inputs_of(original, names, trees=transform.endswith("syn"))
@@ -230,7 +230,8 @@ def side(lab: Lab, translated: str, language: str) -> dict[str, Any]:
 def start(lab: Lab, checkpoint: str, *, label: str = "base") -> Work | External:
     """Ask for the encoder that every system continues: the paper's ``checkpoint``, or one trained here.
 
-    It is the same one for all seeds. ``label``: The name of the encoder in results.
+    It is the same one for all seeds. ``label``: The name of the encoder in results; not part of the run, so that calls
+    with different labels share one encoder, trained once.
     """
     if lab.scale == "paper":
         return External(label, f"{CHECKPOINTS}/{checkpoint}")
@@ -306,7 +307,11 @@ def _continuing(lab: Lab, encoder: Work | External, sections: dict[str, Any]) ->
 
 
 def cao2020(lab: Lab, checkpoint: str, spoken: Sequence[str], seed: int) -> Work:
-    """Ask for word-aligned BERT (Cao et al. 2020): one model of all the languages ``spoken``."""
+    """Ask for word-aligned BERT (Cao et al. 2020): one model of all the languages ``spoken``.
+
+    The study's ``SIZES`` must have ``cao_pairs``, ``cao_batch`` and ``cao_rate``, which :data:`SIZES` has not;
+    ``cao_epochs`` may replace the recipe's number of epochs.
+    """
     size = lab.size
     sources = [{"path": f"{aligned(lab, code)}/data-*.parquet", "target_language": code} for code in spoken]
     sections = {

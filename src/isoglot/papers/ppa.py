@@ -121,7 +121,7 @@ _SHAPE = {
     "params": "parameters",
 }
 """Columns of Table 3, with the names that :class:`DescribeEncoder` has for them."""
-_COPIES = {"xnli": ("fr", "es", "de", "zh", "hi"), "mlqa": ("es", "de", "zh", "hi")}
+_COPIES_BY_TASK = {"xnli": ("fr", "es", "de", "zh", "hi"), "mlqa": ("es", "de", "zh", "hi")}
 """Tasks with the languages that copies of the miniature world play in them."""
 
 
@@ -192,7 +192,7 @@ def _cell(lab: Lab, kind: str, row: PaperRow, column: PaperColumn, seed: int) ->
 
 def _task(lab: Lab, kind: str) -> StudyTask:
     """XNLI or MLQA, in the languages that have its data at this scale."""
-    copies = _COPIES[kind]
+    copies = _COPIES_BY_TASK[kind]
     if kind == "xnli":
         spoken = lab.at(copies, ("es", "de"), ("fr", "es", "de", "bg", "ar", "zh", "hi"))
     else:
@@ -212,7 +212,9 @@ def _pairs(lab: Lab, row: PaperRow, column: PaperColumn, seed: int) -> float:
         raise UnavailableError("a study counts what it reads: the next rows")
     if group == "Used by other approaches":
         raise UnavailableError("another paper's data")
-    spoken = lab.at(_COPIES["xnli"], _COPIES["xnli"], ("fr", "es", "de", "bg", "ar", "zh", "hi"))
+    spoken = lab.at(
+        _COPIES_BY_TASK["xnli"], _COPIES_BY_TASK["xnli"], ("fr", "es", "de", "bg", "ar", "zh", "hi")
+    )
     if column.language and column.language not in spoken:
         raise UnavailableError("no data in this language at this scale")
     if group == "Considered in this paper" and label != "Total":
@@ -290,7 +292,7 @@ def _sections(lab: Lab, system: str, pairs: str) -> dict[str, Any]:
     stream: dict[str, Any] = {"tokenizer": None, "limit": size[f"pairs_{pairs}"]}
     if not is_paper:
         stream["min_pieces"] = size["min_pieces"]
-        stream["sources"] = [languages.bitext(lab, code) for code in _COPIES["xnli"]]
+        stream["sources"] = [languages.bitext(lab, code) for code in _COPIES_BY_TASK["xnli"]]
     if lab.scale == "tiny":
         stream["max_pair_pieces"] = None
 

@@ -39,7 +39,7 @@ SIZES: dict[str, Any] = {
     "accumulation": (1, 1, 64),  # of batches of 32: 2,048 (Table 11)
     "ablation_steps": (800, 3_000, 50_000),  # §5
     "ablation_accumulation": (1, 1, 8),  # of batches of 32: 256 (§5)
-    "warmup": (80, 200, 10_000),  # Table 11
+    "warmup": (80, 200, 10_000),  # Table 11, of pre-training
     "learning_rate": (5e-4, 5e-4, 2e-4),  # Table 11
     "masking": (0.3, 0.2, 0.15),  # not given
     "order": "official",  # the authors' code: columns first; Eq. 6: paper, rows first
@@ -239,7 +239,10 @@ def figure2(lab: Lab) -> None:
 
 
 def _by_language(lab: Lab, row: PaperRow, column: PaperColumn, seed: int, *, short: bool = False) -> float:
-    """The zero-shot score of the row's encoder in the column's language; without a language, the mean over all."""
+    """Return the zero-shot score of the row's encoder in the column's language; without one, the mean over all.
+
+    The metric is the column's. ``mean()`` and ``value(language)`` without a metric would take the task's own.
+    """
     task = task_of(lab, _KINDS.get(column.task, column.task))
     metric = METRICS.get(column.metric, column.metric)
     system = row.system

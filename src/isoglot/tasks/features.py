@@ -43,7 +43,7 @@ class EncodedRow:
     inputs: dict[str, Any]
     example: int
     detail: Any = None
-    """For the task's ``decode``: the words of a row, or the window of a context."""
+    """For the task's ``decode``. Tagging: pairs of a word's number and its token's position; questions: the window."""
     second: int = 0
     """Position at which the second of two texts begins; read only if the data have :data:`FIRST_LANGUAGE`."""
 

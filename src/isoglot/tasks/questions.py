@@ -120,7 +120,7 @@ class QuestionTask(HeadTask):
                 inputs |= {"start_positions": begin, "end_positions": end}
                 if segments:
                     inputs["token_type_ids"] = np.array(encoded["token_type_ids"][row], np.int8)
-                rows.append(EncodedRow(inputs, start + number, window, window.first))
+                rows.append(EncodedRow(inputs, start + number, window, second=window.first))
         return rows
 
     def _tokenize(

@@ -150,7 +150,8 @@ class RetrievalTask:
     ) -> tuple[dict[str, float], Predictions]:
         """Return the metrics, and for each sentence the 0-based line of its nearest neighbour by cosine.
 
-        A sentence without any word that the vocabulary knows has no nearest neighbour (−1), and is no other sentence's.
+        A sentence without any word that the vocabulary knows has no nearest neighbour (−1): the rank of its translation
+        is the number of sentences + 1. It is never the nearest neighbour of another sentence.
         """
         del language
         encoder = TextEncoder(checkpoint, layer=self.layer, pooling=self.pooling, max_length=self.max_length)
@@ -173,10 +174,12 @@ class RetrievalTask:
     ) -> dict[str, ExampleCounts]:
         """Count accuracy from the language to the pivot by cosine, the metric that the predictions belong to.
 
-        Line i translates line i, so a prediction is right if it is its own number.
+        Line i translates line i, so a prediction is right if it is its own number. The predictions hold the nearest
+        line and no rank, so mean reciprocal rank cannot be counted.
         """
         del language
-        return {"accuracy": shares([line == nearest for line, nearest in enumerate(predictions)])}
+        is_right = [line == nearest for line, nearest in enumerate(predictions)]
+        return {"accuracy": shares(is_right)}
 
 
 @dataclass

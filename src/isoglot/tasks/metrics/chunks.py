@@ -46,6 +46,12 @@ def chunks(tags: Sequence[str], type_of: Callable[[str], str]) -> list[tuple[str
     Example:
         >>> chunks(["B-PER", "I-PER", "O", "I-LOC"], lambda tag: tag.partition("-")[2])
         [('PER', 0, 1), ('LOC', 3, 3)]
+
+        Of bare tags the first letter is the prefix. N is in none of the rules, so that only a change of the type ends a
+        chunk of ``NOUN``; S always ends one:
+
+        >>> chunks(["NOUN", "NOUN", "SYM", "SYM"], lambda tag: tag)
+        [('NOUN', 0, 1), ('SYM', 2, 2), ('SYM', 3, 3)]
     """
     found = []
     prefix_before, type_before, first = "O", "", 0
