@@ -80,6 +80,16 @@ def test_resume_after_damage_ends_with_the_same_weights(run: Path, finished: tup
     assert checkpoints.newest(checkpoints.checkpoints_in(run)) == run / "checkpoint-9"  # written anew
 
 
+def test_resume_behind_the_last_checkpoint_leaves_no_unfinished_one(
+    run: Path, finished: tuple[Path, Any]
+) -> None:
+    (run / ".saving" / "checkpoint-9").mkdir(parents=True)
+    trainer = make_trainer(run, epochs=1, examples=72)
+    trainer.train(resume_from_checkpoint=True)
+    assert not (run / ".saving").exists()
+    assert not differing(finished[1], weights(trainer.model))
+
+
 @pytest.mark.slow
 def test_resume_of_nothing_starts_and_of_a_broken_one_does_not(
     tmp_path: Path, run: Path, caplog: pytest.LogCaptureFixture, finished: tuple[Path, Any]

@@ -69,12 +69,16 @@ class StagedTrainer(Trainer):
         )
         try:
             with freed_memory_kept(self.args.device.type):
-                return super().train(resume_from_checkpoint=checkpoint, **kwargs)
+                output = super().train(resume_from_checkpoint=checkpoint, **kwargs)
         except UnpicklingError as error:
             raise TrainingError(
                 f"{checkpoint}: optimizer, schedule or random state cannot be loaded ({reason(error)}); delete this "
                 "checkpoint to resume from the one before it, or the run's folder to train again"
             ) from error
+        # A run that was killed behind its last checkpoint saves no other one, which would clear the folder.
+        if self.args.should_save:
+            shutil.rmtree(checkpoints.staging(self.folder), ignore_errors=True)
+        return output
 
     def _get_output_dir(self, trial: Any = None) -> str:
         """Return the folder that the library puts the checkpoint's folder into."""
