@@ -194,10 +194,11 @@ def _is_being_replaced(path: str | Path) -> bool:
 
 
 def write_listed(file: Path, write: Callable[[Path], object]) -> None:
-    """Write a file into a finished folder, and list it there if the folder has a list.
+    """Write a file into the folder of a run that goes on, and list it there if the folder has a list.
 
     The list names the file before it is there. So if the writer is killed, the folder holds no file that seems to be a
-    user's, and can be replaced; :func:`damage` names the file until it is whole.
+    user's, and the run can replace it. Until a new file is whole, :func:`damage` names it: into a folder that nobody
+    will write again, write the file first, then call :func:`add_to_list`.
     """
     contents = read_json(file.parent / LIST)
     if contents is not None:

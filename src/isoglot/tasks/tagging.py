@@ -24,7 +24,7 @@ from isoglot.results.example_counts import ExampleCounts
 from isoglot.tasks.base import Predictions
 from isoglot.tasks.features import IGNORED, EncodedRow, RowOutput, takes_segments
 from isoglot.tasks.head_task import ALIGN_MLM, XLM_ALIGN, XTREME, HeadTask, model_labels
-from isoglot.tasks.metrics.chunks import ChunkScores, entity_score, pos_chunk_score, tag_accuracy
+from isoglot.tasks.metrics.chunks import PREFIXES, ChunkScores, entity_score, pos_chunk_score, tag_accuracy
 
 _LOG = logging.getLogger(__name__)
 
@@ -311,7 +311,7 @@ def _require_counted_prefixes(tags: Sequence[str]) -> None:
     """
     for tag in tags:
         prefix, hyphen, _ = tag.partition("-")
-        if hyphen and len(prefix) == 1 and prefix not in "BIESO":
+        if hyphen and len(prefix) == 1 and prefix not in PREFIXES:
             raise ConfigurationError(
                 f"[[allowed]]: the entities of {tag!r} cannot be counted, only those of IOB2 and IOBES; "
                 "write L- of BILOU as E-, and U- as S-"

@@ -20,6 +20,8 @@ import numpy as np
 from isoglot.core.errors import ConfigurationError
 from isoglot.results.example_counts import ExampleCounts
 
+PREFIXES = "BIESO"
+"""Prefixes of the tags of named entities; by the rules here, entities with others would be lost or joined."""
 _OUTSIDE = ("O", ".")
 _ALWAYS_ENDS = ("E", "S")
 """Prefixes behind which a chunk ends, whatever comes next."""
