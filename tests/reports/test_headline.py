@@ -71,4 +71,21 @@ def test_lower_is_better_for_the_alignment_error_rate() -> None:
     ]
     (line,) = headlines(collect(results), source="en", baseline="a")
     assert line.best == "b"
-    assert line.by_language == "better in 1 of 2 languages, worse in 1: most in de (−5.0), least in fr (+1.0)"
+    assert (
+        line.by_language == "better in 1 of 2 languages, worse in 1: most in de (−5.00), least in fr (+1.00)"
+    )
+
+
+def test_a_headline_has_the_decimals_of_its_metric() -> None:
+    shared = {"task": "similarity", "metric": "spearman", "examples": 9}
+    values = {"mlm": (0.79, 0.792), "tlm": (0.812, 0.813)}
+    results = [
+        Result(run=run, seed=seed, language=language, value=value, **shared)
+        for run, by_seed in values.items()
+        for language in ("de", "fr")
+        for seed, value in enumerate(by_seed)
+    ]
+    (line,) = headlines(collect(results), source="en", baseline="mlm")
+    assert line.digits == 3
+    assert "margin is ±0.007 " in line.verdict
+    assert line.by_language == "better in 2 of 2 languages: most in de (+0.021), least in fr (+0.021)"

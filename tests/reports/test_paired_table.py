@@ -49,7 +49,7 @@ def test_seeds_go_together_and_runs_keep_the_names_of_the_report(tmp_path: Path)
         _measured(tmp_path / "a", f"tlm-seed{seed}", right, seed=seed)
     for seed in (1, 2, 3):
         _measured(tmp_path / "b", f"weam-seed{seed}", [1] * 6, seed=seed)
-    table = paired_table(gather([f"old={tmp_path / 'a'}", tmp_path / "b"], names={"weam": "new"}), None)
+    table = paired_table(gather([f"old={tmp_path / 'a'}", tmp_path / "b"], rename={"weam": "new"}), None)
     assert table is not None
     (row,) = table.rows
     assert (table.title, row.header) == ("Paired differences from old", "new")
@@ -92,10 +92,10 @@ def test_confusions_are_named_as_rows_of_results_are(tmp_path: Path) -> None:
     assert [run for _, run in gather([tmp_path]).confusions] == ["tlm", "tlm", "weam"]
     labelled = gather([f"mine={tmp_path}"])
     assert [run for _, run in labelled.confusions] == ["tlm (mine)", "tlm (mine)", "weam (mine)"]
-    renamed = gather([tmp_path], names={"weam": "ours"})
+    renamed = gather([tmp_path], rename={"weam": "ours"})
     assert [run for _, run in renamed.confusions] == ["tlm", "tlm", "ours"]
     with pytest.raises(ConfigurationError, match="no results or curves of mlm; there are tlm, weam"):
-        gather([tmp_path], names={"mlm": "ours"})
+        gather([tmp_path], rename={"mlm": "ours"})
 
 
 def test_confusions_of_several_options_say_which() -> None:
@@ -112,7 +112,7 @@ def test_confusions_of_several_options_say_which() -> None:
 def test_counts_without_rows_of_results_are_renamed(tmp_path: Path) -> None:
     for run, right in (("tlm", [0, 1]), ("weam", [1, 1])):
         _measured(tmp_path, run, right)
-    table = paired_table(gather([tmp_path / "predictions"], names={"tlm": "ours"}), "weam")
+    table = paired_table(gather([tmp_path / "predictions"], rename={"tlm": "ours"}), "weam")
     assert table is not None and table.rows[0].header == "ours"
 
 

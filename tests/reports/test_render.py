@@ -200,6 +200,18 @@ def test_a_file_of_results_alone_does(tmp_path: Path) -> None:
     assert 'id="tables"' in page and 'id="curves"' not in page
 
 
+def test_a_headline_of_a_correlation_shows_three_decimals(tmp_path: Path) -> None:
+    shared = {"task": "similarity", "language": "de", "metric": "spearman", "examples": 9}
+    rows = []
+    for run, values in {"mlm": (0.790, 0.792), "tlm": (0.812, 0.818)}.items():
+        rows += [Result(run=run, seed=seed, value=value, **shared) for seed, value in enumerate(values)]
+    page = report(rows, out=tmp_path / "report.html", baseline="mlm").read_text(encoding="utf-8")
+    card = page[page.index('class="cards"') : page.index('id="tables"')]
+    assert "<strong>0.815</strong>" in card
+    assert "± 0.004" in card
+    assert "+0.024" in card
+
+
 def test_results_are_not_replaced_by_a_page(tmp_path: Path) -> None:
     folder = write_run(tmp_path, "tlm", 1)
     before = (folder / "results.jsonl").read_bytes()

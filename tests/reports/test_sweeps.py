@@ -59,10 +59,10 @@ def test_setting_with_the_most_values_goes_along_the_axis_and_others_are_lines(t
 
 def test_a_renamed_run_of_a_sweep_keeps_its_point(tmp_path: Path) -> None:
     append(tmp_path / "results.jsonl", [row(60 + layer, layer=layer) for layer in (4, 6, 8)])
-    material = gather([tmp_path], names={"tlm layer=4": "best"})
+    material = gather([tmp_path], rename={"tlm layer=4": "best"})
     (chart,) = sweep_figures(material.varied, collect(material.rows), "en")
     assert [line.x for line in chart.series] == [[4, 6, 8]]
-    material = gather([tmp_path], names={"tlm layer=4": "small", "tlm layer=6": "small"})
+    material = gather([tmp_path], rename={"tlm layer=4": "small", "tlm layer=6": "small"})
     assert list(material.varied) == ["tlm layer=8"], "two runs of one name have no single layer"
 
 

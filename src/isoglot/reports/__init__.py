@@ -1,12 +1,23 @@
 """Reports: results, cells, curves and figures of runs in; tables, charts and one self-contained page out. Never torch.
 
     folders ──> runs.gather ──> Material ─┬─ rows ───> scores ──> grid, headline, sweeps ─┐
-                labels, run_names         ├─ cells ──> beside_papers (papers, orderings) ─┼─> render.report ──> page
+                labels, run_names         ├─ cells ──> beside_papers (papers) ────────────┼─> render.report ──> page
                                           ├─ counts ─> paired, paired_table ──────────────┤   export ──> CSV, LaTeX
                                           └─ curves, figures, alignments ──> charts, viewer ─┘
 
 Read ``render.py`` first: ``report`` has this order. The tables of ``isoglot report compare`` take the same way, without
-a page: ``render.comparison_tables``, which ``export`` writes. The words of this room:
+a page: ``render.comparison_tables``, which ``export`` writes.
+
+The order of languages depends on the kind of table:
+
+- Tables of a task: the source first, the others by the alphabet (``grid._source_first``).
+- Tables of ``isoglot transfer`` (``grid._transfer_slots``): as they first appear in the rows of results. Headlines,
+  charts of sweeps and the tooltips of the overview list the languages of a mean in this order too.
+- Tables beside a paper: that of the paper's columns (``beside_papers._Builder._filled_columns``).
+- Confusions and paired differences: that of the files beside the predictions (``confusion_tables._table``,
+  ``paired_table._counts_by_run``).
+
+The words of this room:
 
 - *tooltip*: text shown when a reader points at a cell. *title*: the heading of a table, chart or page.
 - *result*, or row of results: one measured number, a line of ``results.jsonl``.

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from isoglot.reports.changed_sizes import SizeChanges, size_list
-from isoglot.reports.orderings import orderings
+from isoglot.reports.order_agreement import order_agreement
 from isoglot.reports.papers import (
     PAPERS,
     PaperColumn,
@@ -222,7 +222,7 @@ class _Builder:
                 return TableCell("…", tooltip="not measured yet")
             return TableCell("–", tooltip="not measured")
         notes = list(dict.fromkeys(cell.note for cell in cells if cell.note and cell.note != shared_note))
-        # Say so if this column lacks seeds that other columns have or will have. Seed None: it depends on no seed.
+        # Seeds that other columns have, measured or planned, and this one lacks. Seed None: this column depends on no seed.
         seeds = set(line.values[column.id])
         lacking = {
             cell.seed
@@ -303,7 +303,7 @@ class _Builder:
                 score = line.score(column)
                 if score is not None:
                     ours[number, column] = score
-        counts = orderings(rows, columns, ours)
+        counts = order_agreement(rows, columns, ours)
         kept = []
         for column, count in counts.items():
             ordered = count["kept"] + count["broken"]

@@ -25,7 +25,8 @@ class SizeChanges:
 
     def __init__(self, cells: Sequence[Cell]) -> None:
         self._size_names = {name for cell in cells for name in cell.sizes} | {_VARIANT}
-        # The sizes that each row depends on: all sizes of the row's cells, which may depend on different ones.
+        # The sizes that each row depends on: those of all its cells together. One cell may depend on `steps` alone, its
+        # neighbour on `alpha` too.
         self._sizes_of_row: dict[tuple[tuple[str, ...], str, str], set[str]] = {}
         for cell in cells:
             self._sizes_of_row.setdefault(_row_in_study(cell), {_VARIANT}).update(cell.sizes)

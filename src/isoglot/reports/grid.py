@@ -223,14 +223,24 @@ def _measures_by_table(measures: Sequence[Measure]) -> list[list[Measure]]:
     return [sorted(groups[key], key=column_order) for key in sorted(groups, key=table_order)]
 
 
+def _languages(measures: Sequence[Measure], scores: ReportScores) -> list[str]:
+    """List the languages of some measures, each once, in the order of their first rows."""
+    return list(dict.fromkeys(lang for measure in measures for lang in scores.languages(measure)))
+
+
+def _source_first(languages: Sequence[str], source: str) -> list[str]:
+    """Sort languages by the alphabet, but put the source first: ``en``, ``de``, ``fr`` if the source is ``en``."""
+    return sorted(languages, key=lambda language: (language != source, language))
+
+
 def _transfer_slots(measures: Sequence[Measure], scores: ReportScores) -> list[_Slot]:
     """Plan the columns as ALIGN-MLM's tables have them: ZS, SUP and Δ below the name of each transformation.
 
-    The language ``en-x-inv-trans`` was derived from English by two transformations: the name is ``inv+trans``.
+    The language ``en-x-inv-trans`` was derived from English by two transformations: the name is ``inv+trans``. The
+    languages keep the order of their first rows.
     """
-    languages = dict.fromkeys(lang for measure in measures for lang in scores.languages(measure))
     slots = []
-    for language in languages:
+    for language in _languages(measures, scores):
         transformations = language.partition("-x-")[2].replace("-", "+")
         # A language that is not derived, such as `de`, has no transformations: the code of the language stands there.
         group = transformations if transformations.strip("+_") else language
@@ -243,14 +253,13 @@ def _transfer_slots(measures: Sequence[Measure], scores: ReportScores) -> list[_
 def _language_slots(
     measures: Sequence[Measure], scores: ReportScores, source: str, *, by_metric: bool = False
 ) -> list[_Slot]:
-    """Plan a column for each language, the source language first, and then for each mean.
+    """Plan a column for each language, the source first and the others by the alphabet; then one for each mean.
 
     1. A single measure: the headings are the languages, ``en  de  fr  avg``.
     2. Several measures: they stand below each language, ``EM F1`` below ``en``.
     3. With ``by_metric`` the languages stand below each measure, ``en de`` below ``MRR``, with the last mean only.
     """
-    languages = sorted({lang for measure in measures for lang in scores.languages(measure)})
-    languages.sort(key=lambda lang: lang != source)
+    languages = _source_first(_languages(measures, scores), source)
     means = average_sets(languages, source)
     if by_metric:
         means = means[-1:]

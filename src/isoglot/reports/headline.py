@@ -7,7 +7,7 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.reports.grid import metric_name, target_languages
 from isoglot.reports.scores import Measure, ReportScores, lower_is_better, main_measures
 from isoglot.reports.stats import CONFIDENCE, Score, margin
-from isoglot.reports.table import shown_number
+from isoglot.reports.table import decimals, shown_number
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class Headline:
     beyond: bool | None = None
     verdict: str = ""  # the same in words
     by_language: str = ""  # in how many languages the best run is better, and where most and least
+    digits: int = 1  # decimals of the score and of the difference
 
 
 def headlines(
@@ -55,10 +56,11 @@ def headlines(
         sign = -1 if lower_is_better(measure.metric) else 1
         best, *rest = sorted(runs, key=lambda run: -sign * means[run].mean)
         over = f"mean of {', '.join(members)}" if len(members) > 1 else members[0]
+        digits = decimals(measure.metric)
         split = "" if measure.split == "test" else f"{measure.split}, "
         metric = f"{metric_name(measure.metric)}{' (lower is better)' * (sign < 0)}, {split}{over}"
         if not rest:
-            found.append(Headline(measure.title, metric, best, means[best]))
+            found.append(Headline(measure.title, metric, best, means[best], digits=digits))
             continue
         against = baseline if baseline in rest else rest[0]  # 1
         best_score, other_score = means[best], means[against]
@@ -72,12 +74,21 @@ def headlines(
             likelihood = "more than" if beyond else "could be"
             verdict = (
                 f"{likelihood} chance: with {seeds} seeds the {CONFIDENCE} % "
-                f"margin is ±{shown_number(bound)} (Welch's t, seeds unpaired)"
+                f"margin is ±{shown_number(bound, digits=digits)} (Welch's t, seeds unpaired)"
             )
         by_language = _by_language(scores, measure, (best, against), members)
         found.append(
             Headline(
-                measure.title, metric, best, best_score, against, difference, beyond, verdict, by_language
+                task=measure.title,
+                metric=metric,
+                best=best,
+                score=best_score,
+                against=against,
+                difference=difference,
+                beyond=beyond,
+                verdict=verdict,
+                by_language=by_language,
+                digits=digits,
             )
         )
     return found
@@ -99,7 +110,9 @@ def _by_language(
     better = sum(sign * lead > 0 for lead in leads.values())
     worse = sum(sign * lead < 0 for lead in leads.values())
     worse_text = f", worse in {worse}" if worse else ""
+    digits = decimals(measure.metric)
+    most_lead, least_lead = (shown_number(leads[lang], signed=True, digits=digits) for lang in (most, least))
     return (
-        f"better in {better} of {len(leads)} languages{worse_text}: most in {most} "
-        f"({shown_number(leads[most], signed=True)}), least in {least} ({shown_number(leads[least], signed=True)})"
+        f"better in {better} of {len(leads)} languages{worse_text}: most in {most} ({most_lead}), "
+        f"least in {least} ({least_lead})"
     )

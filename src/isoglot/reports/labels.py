@@ -71,9 +71,13 @@ class RunLabels:
         return renamed
 
     def cells(self, cells: Sequence[tuple[Cell, Path]]) -> list[Cell]:
-        """Put the label of an input in front of the settings of its cells; each cell is given with its file.
+        """Put the label of an input in front of the ``setting`` of its cells; each cell is given with its file.
 
-        Cells of an input that all have one setting are called by the label alone.
+        A setting is a text of changed sizes, ``steps=50``.
+
+        1. The cells of ``mine=runs/a`` with the settings ``steps=50`` and ``steps=90`` get ``mine, steps=50`` and
+           ``mine, steps=90``.
+        2. A cell without a setting gets the label alone, ``mine``. So does every cell if all have the same setting.
         """
         settings: dict[str, set[str]] = defaultdict(set)  # by label
         for cell, file in cells:
@@ -84,9 +88,9 @@ class RunLabels:
             if not label:
                 labelled_cells.append(cell)
                 continue
-            setting = label
+            setting = label  # 2
             if cell.setting and len(settings[label]) > 1:
-                setting = f"{label}, {cell.setting}"
+                setting = f"{label}, {cell.setting}"  # 1
             labelled_cells.append(cell.model_copy(update={"setting": setting}))
         return labelled_cells
 

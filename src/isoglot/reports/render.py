@@ -79,6 +79,8 @@ def report(
     if Path(out).suffix in (".json", ".jsonl") and Path(out).exists():
         raise ConfigurationError(f"{out}: holds results, which the page would overwrite; name it report.html")
     material, scores = gathered(runs, options, options.gold)
+    # The baseline becomes the first row of every table of scores. The sort is stable: the other runs keep their order,
+    # and without a baseline nothing moves.
     scores.runs.sort(key=lambda run: run != options.baseline)
     page = _page(material, scores, options)
     chart_tables = [chart.data for chart in (*page["figures"], *page["curves"])]
@@ -166,7 +168,7 @@ def gathered(
         # Rows in memory are written to a temporary file first, so that `gather` reads all rows in one way.
         if rows:
             paths.append(append(Path(folder) / FILE_NAME, rows))
-        material = gather(paths, combinations, options.rename, gold=gold)
+        material = gather(paths, combinations, rename=options.rename, gold=gold)
     return material, collect(material.rows, combinations)
 
 

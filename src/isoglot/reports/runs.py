@@ -62,8 +62,8 @@ class Material:
 def gather(
     paths: Sequence[str | Path],
     combinations: Sequence[Combination] = (),
-    names: Mapping[str, str] | None = None,
     *,
+    rename: Mapping[str, str] | None = None,
     gold: Path | None = None,
 ) -> Material:
     """Read folders and files.
@@ -77,12 +77,12 @@ def gather(
     Args:
         paths: Folders and files; ``LABEL=PATH`` names the runs of a path.
         combinations: Bilingual models that are shown as one row.
-        names: Name of a run -> the name that the report calls the run by.
+        rename: Name of a run -> the name that the report calls the run by.
         gold: File of gold links, which judge the word links of the files of sentence pairs.
 
     Raises:
         InputError: A path does not exist, holds nothing to report, or a file in it is wrong.
-        ConfigurationError: ``names`` names a run that does not exist, or there are no word links for ``gold``.
+        ConfigurationError: ``rename`` names a run that does not exist, or there are no word links for ``gold``.
     """
     inputs = [labelled(path) for path in paths]
     found = _search([path for _, path in inputs], gold)
@@ -103,9 +103,9 @@ def gather(
     _name_runs(material, found, labels)
     _require_one_value(material.rows, [file for _, file in found.rows])
     records = found.run_records
-    if names:
-        _rename(material, names)
-        records = [{**r, "name": names.get(str(r.get("name")), r.get("name"))} for r in records]
+    if rename:
+        _rename(material, rename)
+        records = [{**r, "name": rename.get(str(r.get("name")), r.get("name"))} for r in records]
     material.infos = run_infos(material.rows, [*found.study_records, *records], combinations)
     return material
 
@@ -229,32 +229,35 @@ def _line_of(number: int, files: Sequence[Path]) -> int:
     return filled[rows_before]
 
 
-def _rename(material: Material, names: Mapping[str, str]) -> None:
-    """Call runs by other names, without their seeds."""
+def _rename(material: Material, rename: Mapping[str, str]) -> None:
+    """Call runs by other names.
+
+    ``rename``: Name of a run, without its seed -> the new name.
+    """
     runs_with_rows = [run_label(row) for row in material.rows]
     runs_with_curves = [curve.run for curve in material.curves]
     runs_with_counts = [name for _, name in (*material.counts, *material.confusions)]
     runs = list(dict.fromkeys([*runs_with_rows, *runs_with_curves, *runs_with_counts]))
-    if unknown := [run for run in names if run not in runs]:
+    if unknown := [run for run in rename if run not in runs]:
         raise ConfigurationError(
             f"[[rename]]: no results or curves of {', '.join(unknown)}; there are {', '.join(runs)}"
         )
     renamed = []
     for row in material.rows:
-        name = names.get(run_label(row))
+        name = rename.get(run_label(row))
         renamed.append(row if name is None else row.model_copy(update={"run": name}))
     material.rows = renamed
-    new_names = [names.get(run, run) for run in runs]
+    new_names = [rename.get(run, run) for run in runs]
     varied = {}
     for label, run in material.varied.items():
-        new_label = names.get(label, label)
+        new_label = rename.get(label, label)
         # Two runs that now share a name are one run, which has no single value of what was varied.
         if new_names.count(new_label) <= 1:
             varied[new_label] = replace(run, label=new_label)
     material.varied = varied
-    material.curves = [replace(curve, run=names.get(curve.run, curve.run)) for curve in material.curves]
-    material.counts = [(counts, names.get(run, run)) for counts, run in material.counts]
-    material.confusions = [(confusion, names.get(run, run)) for confusion, run in material.confusions]
+    material.curves = [replace(curve, run=rename.get(curve.run, curve.run)) for curve in material.curves]
+    material.counts = [(counts, rename.get(run, run)) for counts, run in material.counts]
+    material.confusions = [(confusion, rename.get(run, run)) for confusion, run in material.confusions]
 
 
 def _name_runs(material: Material, found: _Found, labels: RunLabels) -> None:

@@ -119,7 +119,10 @@ class ReportScores:
     doubtful: list[Result] = field(default_factory=list)
 
     def languages(self, measure: Measure, run: str | None = None) -> list[str]:
-        """List the languages in which any run, or the given run, has values; in the order of their first rows."""
+        """List the languages in which any run, or the given run, has values; in the order of their first rows.
+
+        Some tables sort them again (``isoglot/reports/__init__.py``).
+        """
         table = self.values[measure]
         if run is not None:
             table = _of_runs(table, [run]).dropna(axis=1, how="all")

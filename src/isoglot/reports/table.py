@@ -95,7 +95,8 @@ class Table(Tabular):
     columns: list[Column]
     rows: list[TableRow] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    secondary: bool = False  # of a metric that is not its task's main one
+    # The page folds the table away: it shows confusions, or metrics none of which is its task's main one.
+    secondary: bool = False
 
     @classmethod
     def listing(

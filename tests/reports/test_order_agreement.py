@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from isoglot.reports.orderings import orderings
+from isoglot.reports.order_agreement import order_agreement
 from isoglot.reports.papers import paper_table
 from isoglot.reports.stats import Score
 
 
-def test_orderings_are_kept_broken_or_within_noise() -> None:
+def test_pairs_are_kept_broken_or_within_noise() -> None:
     paper = paper_table("weam:2")
     rows = [paper.row("tlm"), paper.row("weam"), paper.row("translate-train", "mBERT")]
     given = {"en": (60.0, 60.2), "es": (50.0, 53.0), "de": (45.0, 40.0)}
@@ -17,5 +17,5 @@ def test_orderings_are_kept_broken_or_within_noise() -> None:
         for i in (0, 1)
     }
     ours |= {(2, lang): Score.of([99.0]) for lang in given}  # another setting: ordered against none of them
-    found = orderings(rows, ["en", "es", "de"], ours)
+    found = order_agreement(rows, ["en", "es", "de"], ours)
     assert found == {"en": {"close": 1}, "es": {"kept": 1}, "de": {"broken": 1}}

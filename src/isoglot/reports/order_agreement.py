@@ -15,7 +15,7 @@ _SAME_CONDITIONS = ("transformation", "setting", "pairs", "changed")
 """
 
 
-def orderings(
+def order_agreement(
     rows: Sequence[PaperRow], columns: Sequence[str], ours: Mapping[tuple[int, str], Score]
 ) -> dict[str, Counter[str]]:
     """Count, column by column, the pairs of rows that have the paper's order, the opposite one, or none.
@@ -39,7 +39,7 @@ def orderings(
 
         >>> rows = [PaperRow(name, {"de": value}) for name, value in [("mlm", 60), ("tlm", 65), ("weam", 66)]]
         >>> ours = {(0, "de"): Score.of([61.0]), (1, "de"): Score.of([66.0]), (2, "de"): Score.of([64.0])}
-        >>> dict(orderings(rows, ["de"], ours)["de"])
+        >>> dict(order_agreement(rows, ["de"], ours)["de"])
         {'kept': 2, 'broken': 1}
     """
     counts: dict[str, Counter[str]] = defaultdict(Counter)
