@@ -222,7 +222,7 @@ class _Builder:
                 return TableCell("…", tooltip="not measured yet")
             return TableCell("–", tooltip="not measured")
         notes = list(dict.fromkeys(cell.note for cell in cells if cell.note and cell.note != shared_note))
-        # Seeds that other columns have, measured or planned, and this one lacks. Seed None: this column depends on no seed.
+        # Seeds that other columns have, measured or planned, and this one lacks. Seed None: it depends on no seed.
         seeds = set(line.values[column.id])
         lacking = {
             cell.seed

@@ -6,6 +6,7 @@
 2. That function asks the lab for steps: pre-train, fine-tune, evaluate (``Lab.pretrain``, ...). The lab answers with a
    work, the folder that the step leaves. Equal steps share one folder, whoever asks.
 3. ``making.py`` makes the steps that are missing, each as soon as the steps before it are done.
+4. ``tables.write_study`` writes the files of the study's own folder, from the numbers that are known.
 
 Open ``lab.py`` first. ``step.py`` is the base of steps; they are defined in ``steps.py``, ``projection_steps.py``,
 ``training_steps.py``, ``analysis_steps.py`` and ``counting_steps.py``. A study imports the names below and those of
@@ -18,6 +19,8 @@ The words of this room, each for one thing:
   kind of a task is the task's name, ``pos``; that of a source is the form of its rows, ``text`` or ``treebank``.
 - *work*: the folder of a step, finished or not. ``Work.manifest`` is the step's record, one section of the folder's
   file ``manifest.json``; it is empty until the step is made.
+- *finished*: of a step, that its manifest is not empty. Nothing records that a whole study is finished.
+  ``StudyPart.todo`` has the steps that a part still lacks; it is also empty for a part that cannot be measured.
 - *label*: of a step, the name that its run has in results (``Step.label``), such as ``XLM-Align - DWA``; it is the
   argument ``run`` of ``Lab.pretrain``. Of a row or column, a text by which a cell names it; a row of a paper has
   several (``PaperRow.labels``).

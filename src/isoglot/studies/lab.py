@@ -310,7 +310,7 @@ class Lab:
         return model / "checkpoint" if isinstance(model, Work) else model.path
 
     def make(self, name: str, step_class: type[Step], /, **fields: Any) -> Work:
-        """Return the folder that a step with these fields leaves, or will leave once the step is made.
+        """Ask for a step: return the folder that it leaves, or will leave. Only :meth:`run` makes the step.
 
         Equal fields give the same folder, whatever ``name`` is::
 

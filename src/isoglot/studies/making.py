@@ -52,6 +52,8 @@ class StepOutcome(NamedTuple):
     """The end of a step: made, found made already, or stopped by a mistake."""
 
     is_new: bool  # False if the step was finished already, by another command
+    # Seconds in the worker, in which it also asks the part. Only the order of steps and the estimate of the time left
+    # depend on them; the step's manifest records the seconds of the step alone.
     seconds: float
     problem: IsoglotError | None  # the user's mistake that stopped the step
 
@@ -132,7 +134,8 @@ class Schedule:
         self._handed_out: set[Path] = set()  # folders of steps that are being made, and of steps that failed
         self._failed: dict[Path, IsoglotError] = {}  # folder of a step that failed -> the user's mistake
         self._begun: Counter[str] = Counter()  # by kind of step
-        self._seconds: dict[str, list[float]] = defaultdict(list)  # of finished steps, by `duration_group`
+        # By `duration_group`: `StepOutcome.seconds` of the steps that ended without a mistake in this command.
+        self._seconds: dict[str, list[float]] = defaultdict(list)
 
     def next_steps(self, most: int) -> Iterator[tuple[int, Work]]:
         """Yield steps to make now, at most ``most``, each with the number of a part that needs it.
@@ -152,8 +155,11 @@ class Schedule:
             todo = part.todo
             unfinished = set(todo)
             for work in todo:
+                # Rule 1 counts all steps that wait, however long the chain between them: the first step of a chain of
+                # three has two waiting.
                 for earlier in _steps_before(work):
                     waiting[earlier].add(work)
+                # Here the steps directly before it suffice: each of them is finished only after those before it.
                 can_be_made = unfinished.isdisjoint(work.waits_for)
                 if work.folder not in self._handed_out and can_be_made:
                     ready.setdefault(work, number)
@@ -206,7 +212,8 @@ class Schedule:
         """Return the mistake of the first failed step that the part needs; None if there is none.
 
         A guess does not count (:class:`Work`): the part asked for it when a number that it read was not known yet, and
-        with the number it may ask for another step.
+        with the number it may ask for another step. The failed step was then made for another part, which asked
+        for it without guessing.
         """
         for work in part.steps:
             if work.folder in self._failed and not work.guessed_from:

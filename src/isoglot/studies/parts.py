@@ -34,7 +34,7 @@ class Work:
     step: Step = field(compare=False)
     manifest: dict[str, Any] = field(compare=False)  # the step's record; empty until the step is made
     lab: Lab = field(compare=False, repr=False)
-    # Folders of other steps that the step reads.
+    # Steps whose folders this step reads itself: an evaluation needs its encoder, not the encoder's data.
     needs: Sequence[Work] = field(default=(), compare=False, repr=False)
     # Unfinished steps of which the cell read a value or a fact before it asked for this one.
     guessed_from: Sequence[Work] = field(default=(), compare=False, repr=False)
@@ -47,7 +47,7 @@ class Work:
 
     @property
     def waits_for(self) -> tuple[Work, ...]:
-        """The steps that must be finished before this one can be made."""
+        """The steps directly before this one, which must be finished before it can be made."""
         return (*self.needs, *self.guessed_from)
 
     @property

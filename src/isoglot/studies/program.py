@@ -83,6 +83,8 @@ class Selection:
             if lab is None:
                 lab = self._lab_for(study, progress)
                 labs[id(study.sizes)] = lab
+            # The lab may have served an earlier study. To empty it loses nothing: the program of that study holds the
+            # parts, and each part has a copy of the sizes that were read for it.
             lab.parts, lab.notes = [], LabNotes()
             lab.size.read.clear()
             study.run(lab)

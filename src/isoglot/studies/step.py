@@ -60,7 +60,9 @@ class Step(BaseModel):
         1. Numbers under ``values`` can stand in cells: ``{"values": {"de/f1": 91.2}}``.
         2. The tables read two more keys: ``examples`` has the number of examples behind each value by the value's name,
            and ``rows`` the rows of an evaluation.
-        3. The lab adds ``name``, ``step``, ``outside`` and ``seconds``.
+        3. The lab adds ``name``, ``step``, ``outside`` and ``seconds``. The seconds are those of the last attempt: a
+           training that was stopped after five hours and resumed for one has the seconds of one hour. (A training's
+           value ``hours`` covers all of its optimiser steps; the time of those before the stop is estimated.)
         4. Anything else is a fact, which a study reads with :meth:`Work.fact`.
         """
         raise NotImplementedError

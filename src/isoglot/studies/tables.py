@@ -236,14 +236,17 @@ def _distinct_cells(parts: Iterable[StudyPart]) -> Iterator[tuple[StudyPart, int
 def _are_one_cell(cells: Sequence[StudyPart]) -> bool:
     """Whether all cells of one place have the same number.
 
-    1. They read the same numbers of steps, or lack them for the same reason.
-    2. Cells that read no number of a step, but perhaps facts, and lack nothing cannot be compared: they stay apart.
+    1. Cells that read no number of a step, such as those computed from facts alone, cannot be compared: they stay
+       apart, unless they have a reason for having no number.
+    2. All other cells are one cell if they read the same numbers of steps, and have the same reason or none.
     """
-    reasons = [cell.unavailable or cell.missing for cell in cells]
-    sources, reason = cells[0].sources, reasons[0]
-    if not sources and not reason:  # 2
+    first = cells[0]
+    reasons = [cell.unavailable or cell.missing for cell in cells]  # for having no number; often empty
+    if not first.sources and not reasons[0]:  # 1
         return False
-    return all(cell.sources == sources for cell in cells) and all(other == reason for other in reasons)  # 1
+    same_numbers = all(cell.sources == first.sources for cell in cells)
+    same_reasons = all(reason == reasons[0] for reason in reasons)
+    return same_numbers and same_reasons  # 2
 
 
 def _quantity(part: StudyPart) -> str:
