@@ -312,7 +312,7 @@ def test_files_of_links_are_drawn_worst_first(tmp_path: Path) -> None:
     links.write_text("".join(json.dumps({"id": k, **pair, "links": [[0, k]]}) + "\n" for k in (0, 1)))
     gold.write_text("".join(json.dumps({"id": k, **pair, "sure": [[0, 0]]}) + "\n" for k in (0, 1)))
     text = report([links], out=tmp_path / "page.html", options=ReportOptions(gold=gold, worst=1)).read_text()
-    assert "2 pairs, the 1 worst shown; over all pairs precision 50.0, recall 50.0, AER 50.0" in text
+    assert "2 pairs, the 1 worst shown; over all pairs precision 50.0, recall 50.0, AER 50.00" in text
     run = write_run(tmp_path, "tlm", 1)
     with pytest.raises(ConfigurationError, match="`gold` checks word links, but no input has any"):
         report([run], out=tmp_path / "page.html", options=ReportOptions(gold=gold))

@@ -39,7 +39,7 @@ from isoglot.reports.paired_files import (
     matched_by_seed,
 )
 from isoglot.reports.stats import CONFIDENCE, TAILS, shown_p
-from isoglot.reports.table import shown_number
+from isoglot.reports.table import decimals, shown_number
 from isoglot.results.example_counts import ExampleCounts, combined
 
 SAMPLES = 10_000
@@ -89,10 +89,12 @@ class Comparison(Tabular):
 
     def __str__(self) -> str:
         about = "".join(f"{self.about[name]} " for name in ("task", "language") if self.about.get(name))
+        digits = decimals(self.metric)
+        first, second = (shown_number(value, digits=digits) for value in (self.first, self.second))
         signed = (self.difference, self.low, self.high)
-        difference, low, high = (shown_number(value, signed=True) for value in signed)
+        difference, low, high = (shown_number(value, signed=True, digits=digits) for value in signed)
         return (
-            f"{about}{self.metric}: {shown_number(self.first)} against {shown_number(self.second)}, {difference} "
+            f"{about}{self.metric}: {first} against {second}, {difference} "
             f"({CONFIDENCE} % interval {low} to {high}, {shown_p(self.p)}, {self.examples:,} examples)"
         )
 

@@ -28,7 +28,7 @@ from isoglot.core.checks import problems_of
 from isoglot.core.errors import InputError
 from isoglot.formats.link_files import LinkReader
 from isoglot.formats.link_matching import matched
-from isoglot.reports.table import shown_number
+from isoglot.reports.table import decimals, shown_number
 from isoglot.results.link_counts import AlignmentScore
 from isoglot.runs.json_lines import parse_object, read_objects
 
@@ -221,7 +221,8 @@ class Viewer:
         score = quality(self.pairs)
         if score is None:
             return f"{count}."
-        precision, recall, aer = (shown_number(part) for part in (score.precision, score.recall, score.aer))
+        precision, recall = shown_number(score.precision), shown_number(score.recall)
+        aer = shown_number(score.aer, digits=decimals("aer"))
         return f"{count}; over all pairs precision {precision}, recall {recall}, AER {aer} (percent)."
 
     def sides(self, pair: AlignmentRecord) -> list[SentenceView]:
