@@ -111,14 +111,15 @@ def _grouped_by_system(points: Sequence[ScatterPoint]) -> list[ScatterPoint]:
 def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str, list[ScatterPoint]]:
     """Make the points of a study's own results, by task: an alignment score and the drop that belongs to it.
 
-    1. A drop belongs to the score of the same recipe (whose hash covers the seed of pre-training), else of the same
-       run.
-    2. Of these, to the score of the same language; where a run has one score only, its language does not matter
-       (:func:`_scores_of_language`).
-    3. By recipe, seeds are not compared: the seed of a drop is that of fine-tuning, which a score does not have. Each
-       drop gets the mean of the recipe's scores. By run, where the recipe is not known, the seeds may be of anything,
-       and equal ones are guessed to belong together: each drop gets the score of its seed, or, if there is none, the
-       mean of the run's scores.
+    1. A drop belongs to the scores of its recipe (whose hash covers the seed of pre-training). If there are none, as
+       where the recipe is not known, it belongs to the scores of its run.
+    2. Of these it takes those of its language (:func:`_scores_of_language`).
+    3. If they have several seeds, for example 50 with seed 1 and 60 with seed 2:
+
+       a. Scores of the recipe: a drop takes their mean, 55, whatever its seed. The seed of a drop is that of
+          fine-tuning, on which no score depends.
+       b. Scores of the run: a drop with seed 1 takes the score with seed 1, 50, as equal seeds probably belong
+          together. A drop with seed 3, which no score has, takes the mean, 55.
     4. The seeds of a run are one point, their mean, or with ``each_seed`` one point each.
     """
     rows = [row for row in rows if row.metric == _SCORE or row.metric.endswith(_DELTA)]
@@ -175,7 +176,7 @@ def _matches(
             continue
         mean = fmean(scores.values())
         for seed, drop in drop_of_seed.items():
-            score = mean if of_recipe else scores.get(seed, mean)  # 3
+            score = mean if of_recipe else scores.get(seed, mean)  # 3a, 3b
             matches.append(_Match(score, drop, seed))
     return matches
 

@@ -1,9 +1,12 @@
 """``isoglot analyse similarity`` and ``geometry``: the vectors of two languages, layer by layer.
 
-A measure has a name in the options of its analysis (``options.py``), a function from the vectors of both languages at a
-layer to one number (``measures`` of the analysis; computed in ``similarity.py`` or ``geometry.py``), and in
-:func:`_figure` its titles and note. The note of CKA depends on an option and is written in :func:`analyse_similarity`.
-The docstrings of the analysis and of the module that computes list the measures too.
+A measure is in these places:
+
+- ``options.py``: its name, in the type and the default of ``measures``.
+- ``similarity.py`` or ``geometry.py``: a function that computes it from the vectors of both languages at a layer.
+- ``measures`` in :func:`analyse_similarity` or :func:`analyse_geometry`: its name and the function.
+- :func:`_figure`: its titles and note. The note of CKA depends on an option; :func:`analyse_similarity` writes it.
+- The docstrings of the analysis, of the module that computes it, and of the command (``cli/analysis.py``, the help).
 """
 
 import math

@@ -52,20 +52,12 @@ def word_vectors(
     rows_of_words = [torch.zeros(0, dtype=torch.long)]
     for start in range(0, len(sentences), _WINDOW):
         window, wanted_words = list(sentences[start : start + _WINDOW]), words[start : start + _WINDOW]
+        rows = _rows_of_words(window, wanted_words)  # the same at every layer
+        rows_of_words.append(rows)
         states = layer_states(model, tokenizer, window, layers=list(vectors))
-        # The rows of the wanted words in the table of a layer, the same at every layer.
-        rows: Tensor | None = None
         for layer, states_of_layer in states.items():
-            # `means`: a table with a row for each known word of the window; its offsets are the first row of each
-            # sentence. `known`: for each sentence a `Pieces` in which each known word is one piece. Only its `words`,
-            # the numbers of the known words in the order of the rows, are read.
-            means, known = word_states(states_of_layer, window)
-            if rows is None:
-                known_words = [sentence_words.words for sentence_words in known]
-                first_rows = means.offsets[:-1].tolist()
-                rows = _rows_of_words(known_words, first_rows, wanted_words)
-                rows_of_words.append(rows)
-            table = means.table.float().cpu()
+            means, _ = word_states(states_of_layer, window)
+            table = means.table.float().cpu()  # a row for each known word of the window
             table = torch.nn.functional.pad(table, (0, 0, 0, 1))  # one more row at the end: _ZERO_ROW
             vectors[layer].append(table[rows])
         if progress is not None:
@@ -74,22 +66,26 @@ def word_vectors(
     return {layer: torch.cat(parts) for layer, parts in vectors.items()}, is_known
 
 
-def _rows_of_words(
-    known_words: Sequence[Sequence[int]], first_rows: Sequence[int], wanted_words: Sequence[Sequence[int]]
-) -> Tensor:
+def _rows_of_words(window: Sequence[Pieces], wanted_words: Sequence[Sequence[int]]) -> Tensor:
     """Find the row of each wanted word in the table of a window; ``_ZERO_ROW`` for words without a known piece.
 
-    With the known words 0 and 2 in the first sentence, 0 and 1 in the second one, the table has 4 rows; word 1 of the
-    second sentence is row 3.
-
-    ``known_words``: The numbers of the known words of each sentence: ``[[0, 2], [0, 1]]``.
-    ``first_rows``: The row of the first known word of each sentence.
+    The table is that of :func:`~isoglot.aligners.embedding.piece_states.word_states`: the known words of the first
+    sentence, then those of the second, and so on. With the known words 0 and 2 in the first sentence, and 0 and 1 in
+    the second, it has 4 rows, and word 1 of the second sentence is row 3.
     """
     rows: list[int] = []
-    for known, first_row, wanted in zip(known_words, first_rows, wanted_words, strict=True):
-        row_of = {word: first_row + place for place, word in enumerate(known)}
+    first_row = 0  # of a sentence
+    for sentence_pieces, wanted in zip(window, wanted_words, strict=True):
+        known_words = _known_words(sentence_pieces)
+        row_of = {word: first_row + place for place, word in enumerate(known_words)}
         rows += [row_of.get(word, _ZERO_ROW) for word in wanted]
+        first_row += len(known_words)
     return torch.tensor(rows, dtype=torch.long)
+
+
+def _known_words(pieces: Pieces) -> list[int]:
+    """The numbers of the words of a sentence that have a known piece, in their order."""
+    return sorted(set(pieces.words) - {_NO_WORD, UNKNOWN})
 
 
 def sentence_vectors(
@@ -164,16 +160,15 @@ def unit_vectors(
     pieces = cut_known_words(tokenizer, cut_texts)
     if unit == "piece":
         pieces = [_each_a_word(sentence_pieces) for sentence_pieces in pieces]
-    known_words: list[tuple[int, int]] = []  # a sentence, and a word of it
+    known_units: list[tuple[int, int]] = []  # a sentence, and a word of it
     for sentence, sentence_pieces in enumerate(pieces):
-        known = set(sentence_pieces.words) - {_NO_WORD, UNKNOWN}
-        known_words += [(sentence, word) for word in sorted(known)]
-    if not known_words:
+        known_units += [(sentence, word) for word in _known_words(sentence_pieces)]
+    if not known_units:
         raise ConfigurationError("the texts have no known piece in this tokenizer; give other texts")
-    drawn = torch.randperm(len(known_words), generator=generator)[:limit].sort().values.tolist()
+    drawn = torch.randperm(len(known_units), generator=generator)[:limit].sort().values.tolist()
     drawn_words: list[list[int]] = [[] for _ in pieces]  # of each sentence
     for number in drawn:
-        sentence, word = known_words[number]
+        sentence, word = known_units[number]
         drawn_words[sentence].append(word)
     sentences = [sentence for sentence, words in enumerate(drawn_words) if words]  # others are not encoded
     vectors, _ = word_vectors(

@@ -232,6 +232,7 @@ def score(
 
 
 def _print_score(report: ScoreReport, as_json: bool) -> None:
+    """Print the rates of a file or a model as a table with one line, or as a JSON object."""
     if as_json:
         typer.echo(json.dumps(report.summary()))
     else:
@@ -378,6 +379,7 @@ def _print_tried(tried: Sequence[RatedChoice]) -> None:
 
 
 def _print_layers(rows: Sequence[tuple[int, AlignmentScore]], as_json: bool) -> None:
+    """Print the rates of an encoder as a table with a line for each layer, or as a JSON list of an object for each."""
     if as_json:
         objects = []
         for layer, total in rows:

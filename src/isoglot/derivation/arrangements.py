@@ -111,7 +111,15 @@ def _distinct_runs(orders: NDArray[np.int64], length: int, *, padding: int) -> t
     ``padding``: How many BOS stand before each order, and how many EOS after it; at least ``length - 1``.
 
     Returns:
-        How often each order has each run, (n!, runs), sparse; and the members of the runs, (runs, length).
+        How often each order has each run, (n!, runs), sparse; and the members of the runs, (runs, length), sorted by
+        their last member, then by the one before it, and so on.
+
+    Example:
+        >>> counts, runs = _distinct_runs(np.array([[0, 1], [1, 0]]), 2, padding=1)
+        >>> runs.tolist()  # 2 is BOS, 3 is EOS
+        [[1, 0], [2, 0], [0, 1], [2, 1], [0, 3], [1, 3]]
+        >>> counts.toarray().tolist()[0]  # the order 0 1 has the runs BOS 0, 0 1 and 1 EOS
+        [0.0, 1.0, 1.0, 0.0, 0.0, 1.0]
     """
     order_count, n = orders.shape
     bos = np.full((order_count, padding), n)
@@ -122,7 +130,8 @@ def _distinct_runs(orders: NDArray[np.int64], length: int, *, padding: int) -> t
     # First all runs of the first order, then all of the second, ...
     runs = runs_of_orders.reshape(-1, length)
     order_of_run = np.repeat(np.arange(order_count), runs_of_orders.shape[1])
-    # A run as one number, whose digits to the base n + 2 are its members: numbers are quick to compare.
+    # A run as one number, whose digits to the base n + 2 are its members, the last member first: numbers are quick to
+    # compare. With n = 2 the run 0 1 is the number 10 to the base 4.
     codes = runs @ (n + 2) ** np.arange(length)
     # Equal runs share a column, in the order of their numbers.
     _, first_of_column, column_of_run = np.unique(codes, return_index=True, return_inverse=True)

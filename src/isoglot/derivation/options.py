@@ -24,7 +24,8 @@ class TransformOptions(Options):
     """Options of the transformations. ``needs`` names the transformation that a field is for."""
 
     # All fields, also those of DeriverOptions, are in the record of a folder. A new one needs the default None: a key
-    # that a record lacks counts as None, so folders that were derived before are still recognised.
+    # that a record lacks counts as None, so folders that were derived before are still recognised. A new one that is on
+    # or off is a `bool | None`, which becomes a plain flag; those with the default False are older than this rule.
     seed: int = option(0, "Start of the random numbers.")
     tokenizer: Any = internal(None, exclude=True)
     """The fast tokenizer whose pieces are copied, loaded."""

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.seeding import seed_for
@@ -19,20 +19,25 @@ END_MARKS = ".!?"
 
 The option ``end_marks`` takes their place for inversion and for ``--split-sentences``, except with ``literal``.
 
-- :func:`split_at_marks` ends a sentence inside a text after a word that is one mark; a word of several, ``...``, ends
-  none.
-- :func:`_is_mark` recognises a last word that stays last: it may be of several marks, ``?!``.
-- ``Inversion._attached_marks`` are one or several marks at the end of the last word, ``mat.``.
-- ``Inversion._inverted_pieces`` leaves a last piece in its place that is one mark.
-- :func:`_literal` looks at the last character of the text, always for ``END_MARKS``.
-- ``Passage.of`` (``labels.py``) looks at the last character of a word before white space, always for ``END_MARKS``.
+Marks that cut a text into sentences:
+
+- :func:`split_at_marks`: a word that is one mark, ``.``. Neither ``...`` nor ``mat.`` cuts.
+- ``Passage.of`` (``labels.py``): the last character of a word before white space, ``mat.``; always of ``END_MARKS``.
+
+Marks that stay at the end when the words of a sentence change places:
+
+- :func:`_is_mark`: a last word of one or several marks, ``?!``.
+- ``Inversion._attached_marks``: one or several marks at the end of the last word, ``mat.``.
+- ``Inversion._inverted_pieces``: a last piece that is one mark.
+- :func:`_literal`: the last character of the text; always of ``END_MARKS``.
 """
 
 
 def split_at_marks(words: Sequence[str], marks: str = END_MARKS) -> Iterator[tuple[int, int]]:
     """Yield ``[start, stop)`` of the sentences of a tokenised text. A sentence ends after a word that is one mark.
 
-    A word of several marks ends none: ``...`` may stand inside a sentence.
+    A word of several marks ends none: ``...`` may stand inside a sentence. Nor does a mark that hangs on a word, as in
+    running text: ``It rains. Why?`` stays one sentence.
 
     Example:
         >>> list(split_at_marks("It rains . Why ?".split()))
@@ -59,20 +64,32 @@ def _split_after(last_words: Iterable[int], size: int) -> Iterator[tuple[int, in
             start = stop
 
 
-def _parts_to_reorder(
-    sentence: Sentence, sentence_by_sentence: bool, marks: str
-) -> Iterator[tuple[int, int]]:
-    """Yield ``[start, stop)`` of the parts of a :class:`Sentence`; words are re-ordered only within their part.
+class _Part(NamedTuple):
+    """The words ``[start, stop)`` of a :class:`Sentence`, which change places among themselves."""
 
-    1. Without ``sentence_by_sentence`` all words are one part, whatever marks they have.
+    start: int
+    stop: int
+    has_known_end: bool
+    """Whether it was cut at a known end of a sentence: then its last word is a final mark, whatever that looks like."""
+
+
+def _parts_to_reorder(sentence: Sentence, sentence_by_sentence: bool, marks: str) -> Iterator[_Part]:
+    """Yield the parts of a :class:`Sentence`.
+
+    1. Without ``sentence_by_sentence`` all words are one part, whatever marks they have: ``It rains. Why?``.
     2. Where the ends of sentences are known (``sentence.sentence_ends``), parts end there.
-    3. Elsewhere they end after ``marks``.
+    3. Elsewhere they end after a word that is one of the ``marks`` (:func:`split_at_marks`).
     """
+    known_ends: frozenset[int] = frozenset()
     if not sentence_by_sentence:  # 1
-        return _split_after((), len(sentence.words))
-    if sentence.sentence_ends is not None:  # 2
-        return _split_after(sentence.sentence_ends, len(sentence.words))
-    return split_at_marks(sentence.words, marks)  # 3
+        bounds = _split_after((), len(sentence.words))
+    elif sentence.sentence_ends is not None:  # 2
+        known_ends = sentence.sentence_ends
+        bounds = _split_after(known_ends, len(sentence.words))
+    else:  # 3
+        bounds = split_at_marks(sentence.words, marks)
+    for start, stop in bounds:
+        yield _Part(start, stop, has_known_end=stop - 1 in known_ends)
 
 
 class Inversion:
@@ -125,13 +142,10 @@ class Inversion:
             return _literal(words)
         derived: list[str] = []
         origin: list[int] = []
-        for start, stop in _parts_to_reorder(sentence, self.sentence_by_sentence, self.end_marks):
-            # Known ends count only sentence by sentence; else the last word is a final mark only if it looks like one.
-            known_ends = sentence.sentence_ends if self.sentence_by_sentence else None
-            ends_with_mark = known_ends is not None and stop - 1 in known_ends
-            part = self._inverted(words[start:stop], ends_with_mark=ends_with_mark)
-            derived.extend(part.words)
-            origin.extend([start + number for number in part.origin])
+        for part in _parts_to_reorder(sentence, self.sentence_by_sentence, self.end_marks):
+            inverted = self._inverted(words[part.start : part.stop], ends_with_mark=part.has_known_end)
+            derived.extend(inverted.words)
+            origin.extend([part.start + number for number in inverted.origin])
         return DerivedSentence(tuple(derived), tuple(origin))
 
     def _inverted(self, words: tuple[str, ...], *, ends_with_mark: bool = False) -> DerivedSentence:
@@ -161,7 +175,7 @@ class Inversion:
         """Invert the pieces of each sentence; the origin of a piece is the word that it is of."""
         pieces: list[str] = []
         origin: list[int] = []
-        for start, stop in _parts_to_reorder(sentence, self.sentence_by_sentence, self.end_marks):
+        for start, stop, _ in _parts_to_reorder(sentence, self.sentence_by_sentence, self.end_marks):
             words = sentence.words[start:stop]
             encoding = backend.encode(" ".join(words), add_special_tokens=False)
             tokens, last = encoding.tokens, len(encoding.tokens) - 1
@@ -226,7 +240,7 @@ class Permutation:
         generator = random.Random(seed_for(self.seed, "permutation", key))
         words = sentence.words
         origin: list[int] = []
-        for start, stop in _parts_to_reorder(sentence, self.sentence_by_sentence, END_MARKS):
+        for start, stop, _ in _parts_to_reorder(sentence, self.sentence_by_sentence, END_MARKS):
             last = stop - 1
             last_stays = self.keep_final and last > start and _is_mark(words[last], END_MARKS)
             order = list(range(start, last if last_stays else stop))

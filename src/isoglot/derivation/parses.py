@@ -61,10 +61,13 @@ class Parses(ExitStack):
         1. All beginnings of a text sort before the text, and the longest beginning is the last of them.
         2. So the last sentence that sorts before the text, or is the text, is looked at. If the text begins with it,
            it is found.
-        3. If not, the search goes on with the common beginning of the text and that sentence: every sentence that the
-           text begins with sorts before the one that was looked at, so the common beginning begins with it too. With
-           the sentences ``ab`` and ``abca``, the text ``abcd`` first meets ``abca``. Their common beginning is ``abc``,
-           and the search for ``abc`` finds ``ab``.
+        3. If not, the search goes on with the common beginning of the text and that sentence. No parsed
+           beginning B of the text is missed: B sorts before that sentence, which sorts before the text. All that sorts
+           between B and a text that begins with B begins with B too, so B is a beginning of both, and of their common
+           beginning.
+
+        With the sentences ``ab`` and ``abca``, the text ``abcd`` first meets ``abca``. Their common beginning is
+        ``abc``, and the search for ``abc`` finds ``ab``.
         """
         query = "SELECT text, tree FROM trees WHERE text <= ? ORDER BY text DESC, rowid LIMIT 1"
         while row := self._trees.execute(query, (text,)).fetchone():  # 1

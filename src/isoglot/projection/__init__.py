@@ -10,7 +10,8 @@ target words a span of source words becomes. Markup turns a corner after that: `
 find a place for each element, ``tag_order.py`` the order of its tags, ``white_space.py`` the text between them.
 
 ``rule.py``, ``linked_line.py`` and ``tagged.py`` read the links of a pair. To change which links count, change those of
-the pair before ``carried``.
+the pair before both calls of ``carried``: in ``_write`` (``project.py``, files) and in ``project_tags``
+(``one_segment.py``, one segment).
 
 The words of this room, each for one thing:
 

@@ -101,8 +101,9 @@ def fill_parent(line: LinkedLine, parent: int | None, ranges: Ranges) -> Ranges:
     ``<p><b>Save</b> <i>the file</i></p>`` leaves no word of ``<p>`` outside ``<b>`` and ``<i>``, so its translation
     must not either. The unclaimed words between two neighbours are divided at the new end of the left one: words before
     that go to the left neighbour; the others go to a child that was lost in projection and directly follows the left
-    one in the source, else to the right neighbour. Of several lost children in a row, only the first gets words; the
-    others stay lost. The new end of the left one is
+    one in the source, else to the right neighbour. Unclaimed words at the beginning of the parent have no left
+    neighbour; they go to the parent's first child if that is lost, else to the right neighbour. Of several lost
+    children in a row, only the first gets words; the others stay lost. The new end of the left one is
 
     1. before all unclaimed words at the beginning of the parent, where there is no left neighbour;
     2. behind all unclaimed words at the end of the parent, if no lost child is there for them;

@@ -14,7 +14,7 @@ from typing import Any
 from isoglot.aligners.aligner import Use
 from isoglot.aligners.in_parts import aligner_in_parts, links_made_from
 from isoglot.aligners.options import AnyAligner, paths_of
-from isoglot.aligners.pairs_in_files import PairsInFiles, Warn, Warnings
+from isoglot.aligners.pairs_in_files import PairsInFiles, Warnings
 from isoglot.core.checks import shortened
 from isoglot.core.errors import ConfigurationError, InputError
 from isoglot.formats.link_files import LinkReader
@@ -97,21 +97,21 @@ def project(
         raise ConfigurationError(f"{labels}: name its translation; only a .tmx file holds both")
     inputs = [path for path in (labels, translation) if path is not None]
     made_from = partial(_links_made_from, chosen, inputs)
-    links = chosen.links
-    engine = getattr(links, "engine", "local")
+    engine = getattr(chosen.links, "engine", "local")
     with kept_parts(out, made_from, what="projection", resume=resume, engine=engine) as kept:
-        _write(kind, _linked(kind, links, kept), reporter_of(progress))
+        _write(kind, _linked(kind, chosen.links, kept), reporter_of(progress))
     return kind.counts
 
 
-def _linked(kind: LabelKind, links: AnyAligner | ReadyLinks, kept: Parts) -> Iterator[LabelledPair]:
-    """Yield the pairs with their links, from a file or from an aligner.
+def _linked(kind: LabelKind, request: AnyAligner | ReadyLinks, kept: Parts) -> Iterator[LabelledPair]:
+    """Yield the pairs with their links, from an aligner or from a file.
 
+    ``request``: The options of the aligner, or of the file.
     ``kept``: Links that a stopped run has kept beside the output, in parts; an aligner goes on from them.
     """
-    if isinstance(links, ReadyLinks):
-        return _linked_by_file(kind, links)
-    return _linked_by_aligner(kind, links, kept)
+    if isinstance(request, ReadyLinks):
+        return _linked_by_file(kind, request)
+    return _linked_by_aligner(kind, request, kept)
 
 
 def _write(kind: LabelKind, linked: Iterator[LabelledPair], progress: Reporter) -> None:
@@ -143,15 +143,15 @@ def _check_files(
     labels: str | Path, translation: str | Path | None, out: str | Path, chosen: ProjectOptions
 ) -> None:
     """Refuse outputs that cannot be written, would overwrite an input or each other, or have the wrong suffix."""
-    links = chosen.links
+    request = chosen.links
     inputs = [
         labels,
         translation,
         chosen.segmented,
-        *paths_of(links, "links_file", "train_on", "load", "start", "model"),
+        *paths_of(request, "links_file", "train_on", "load", "start", "model"),
     ]
-    saved = paths_of(links, "save")
-    outputs = [out, *saved, *paths_of(links, "lexicon")]
+    saved = paths_of(request, "save")
+    outputs = [out, *saved, *paths_of(request, "lexicon")]
     if chosen.problems:
         outputs.append(chosen.problems)
     check_outputs(outputs, inputs, folders=saved)
@@ -185,21 +185,26 @@ def _linked_by_aligner(kind: LabelKind, request: AnyAligner, kept: Parts) -> Ite
     # The same pairs twice: once for the aligner, which reads ahead, and once to be yielded with their links.
     to_align, to_yield = tee(read())
 
-    def window_pairs(*, mode: WordMode, warn: Warn | None) -> Iterator[SentencePair]:
-        """Yield the window pairs of all pairs; ``warn`` comes in the first of several loops only."""
+    def read_windows(*, mode: WordMode, warn: Warnings | None) -> Iterator[SentencePair]:
+        """Yield the window pairs of all pairs; called for each loop of the aligner over the bitext.
+
+        ``mode``: How text is cut. No effect: the kind of labels has cut the pairs into words.
+        ``warn``: Told the places of the pairs, for warnings. None after the first loop.
+        """
+        del mode
+        is_first_loop = warn is not None
+        # An aligner that learns loops twice: first to learn, then to align. The first loop reads all pairs by itself,
+        # because `to_align` would keep all of them in memory until they are yielded.
+        pairs = read() if request.learns and is_first_loop else to_align
         number = 0
-        # An aligner that learns loops twice: first to learn, then to align. Only the first loop gets `warn`.
-        is_learning = request.learns and warn is not None
-        # `to_align` keeps in memory the pairs that are not yielded yet, so learning reads all pairs by itself.
-        pairs = read() if is_learning else to_align
         for pair in pairs:
             for _, _, window_pair in kind.window_pairs(pair):
                 number += 1
-                if isinstance(warn, Warnings):
+                if warn is not None:
                     warn.places.append((number, str(kind.labels_path), pair.line))
                 yield window_pair
 
-    bitext = PairsInFiles(window_pairs)
+    bitext = PairsInFiles(read_windows)
     use = Use(
         default_word_mode="whitespace",
         train_on_word_mode=kind.options.words,
@@ -214,12 +219,12 @@ def _linked_by_aligner(kind: LabelKind, request: AnyAligner, kept: Parts) -> Ite
     next(aligned_windows, None)  # the aligner writes its lexicon and its warnings after the last pair
 
 
-def _linked_by_file(kind: LabelKind, links: ReadyLinks) -> Iterator[LabelledPair]:
+def _linked_by_file(kind: LabelKind, request: ReadyLinks) -> Iterator[LabelledPair]:
     """Yield the pairs with the links of a file that has one sentence for each.
 
     JSON lines match by their ids where the labels have some too.
     """
-    path = links.links_file
+    path = request.links_file
     reader = LinkReader(path)
     rows: Iterator[tuple[LabelledPair | None, SentencePair | None]]
     if reader.name == "jsonl":
@@ -236,11 +241,11 @@ def _linked_by_file(kind: LabelKind, links: ReadyLinks) -> Iterator[LabelledPair
         values = sentence.more.get("probabilities") or sentence.more.get("similarities")
         # With values the links are taken in the order of the row, which is that of its values.
         pair.links = sentence.more.get("links", []) if values else sentence.links
-        problem = _problem_of_links(pair, values, links.min_probability)
+        problem = _problem_of_links(pair, values, request.min_probability)
         if problem:
             raise InputError(problem, path=path, line=sentence.line)
         if values:
-            _keep_probable_links(pair, values, links.min_probability)
+            _keep_probable_links(pair, values, request.min_probability)
         yield pair
 
 

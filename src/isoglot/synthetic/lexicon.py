@@ -62,7 +62,8 @@ def build_lexicon(seed: int, *, size: int | None = None) -> Lexicon:
     """Make the lexicon: read the stems, inflect them, order them by a seeded frequency, and cut to ``size``.
 
     The order of draws is part of what a seed means. A new property of lexemes needs a generator of its own, with a seed
-    such as ``seed_for(seed, "property", name)``.
+    such as ``seed_for(seed, "property", name)`` for each pool. A property of words is drawn once for all pools, with
+    ``seed_for(seed, "property")``: *gold* is in two pools, as a material and as a mass noun, and is one word.
 
     Args:
         seed: Seed of frequency ranks (common words stay common), names, and topics of words that have none in the file.

@@ -14,7 +14,8 @@ class WorldRequest(Options):
     """The world, and the number of rows of each kind; see :class:`isoglot.synthetic.world.World`."""
 
     # All fields are in the record of a world. A new one needs the default None: a key that a record lacks counts as
-    # None, so worlds that were written before are still recognised.
+    # None, so worlds that were written before are still recognised. One that is on or off is a `bool | None`, which
+    # becomes a plain flag.
     seed: int = option(0, "Start of the random numbers: the same one gives the same world.")
     size: int | None = option(None, "How many dictionary words the world has; by default all.", ge=200)
     text: _Rows = option(20_000, "Lines of text to train on.", group=_ROWS)

@@ -33,7 +33,7 @@ def write_world(
     grammar and lexicon is left unchanged.
 
     Returns:
-        The number of rows by file, and whether the files were made now.
+        The number of rows of each data set, by the name of its file, and whether the files were made now.
     """
     planned = []
     for (kind, file, render), split in product(_FILES, SPLITS):
@@ -46,7 +46,7 @@ def write_world(
 
     def make(folder: Path) -> dict[str, Any]:
         world = World(request.seed, request.size)
-        rows_of_file: dict[str, int] = {}
+        rows_of_file: dict[str, int] = {}  # of data sets alone, as the command adds the numbers up
         for number, (kind, file, render, split) in enumerate(planned):
             rows = request.rows(kind, split)
             if render is _conllu:
