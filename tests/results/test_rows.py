@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import multiprocessing
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from isoglot.core.errors import InputError, IsoglotError
+from isoglot.core.errors import DiskError, InputError, IsoglotError
 from isoglot.results.rows import Cell, Result, append, read, read_cells, rows_in, write_cells
 
 
@@ -50,6 +52,23 @@ def test_append_then_read_keeps_order_across_files(tmp_path: Path) -> None:
 
 def test_appending_nothing_makes_no_file(tmp_path: Path) -> None:
     assert not append(tmp_path / "results.jsonl", []).exists()
+
+
+@pytest.mark.parametrize("before", [None, "", '{"run": "cut'], ids=["no_file", "empty", "half_a_line"])
+def test_a_failed_append_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str | None
+) -> None:
+    path = tmp_path / "results.jsonl"
+    if before is not None:
+        path.write_text(before)
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "x")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(DiskError, match="the disk is full"):
+        append(path, [row()])
+    assert (path.read_text() if path.exists() else None) == before
 
 
 def test_an_empty_file_holds_no_result(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ CLUSTERS = [
     [{"CPU": 8.0, "GPU": 2.0}],
     [{"CPU": 64.0, "GPU": 7.0}, {"CPU": 2.0, "GPU": 4.0}],
     [{"CPU": 4.0}, {"CPU": 16.0, "GPU": 1.0}, {"memory": 1.0}],
+    [{"GPU": 1.0}, {"CPU": 8.0}],
+    [{"GPU": 4.0}, {"CPU": 8.0, "GPU": 1.0}],
 ]
 
 
@@ -47,3 +49,11 @@ def test_a_cluster_with_room_gives_what_is_asked_for() -> None:
     for gpu in (True, False):
         assert resident_workers([{"CPU": 8, "GPU": 2}], 0, 0, gpu=gpu)[0] == 1, "no work is one worker's"
     assert resident_workers([{"CPU": 64}], 4, 99, gpu=True) == (4, {"num_cpus": 8})
+
+
+def test_gpus_of_a_machine_without_cpus_do_not_count() -> None:
+    assert resident_workers([{"GPU": 1}, {"CPU": 8}], 0, 99, gpu=True) == (4, {"num_cpus": 2})
+    machines = [{"GPU": 1}, {"CPU": 8, "GPU": 1}]
+    assert resident_workers(machines, 2, 99, gpu=True) == (2, {"num_cpus": 1, "num_gpus": 0.5})
+    # It waits for another machine.
+    assert resident_workers([{"GPU": 1}], 0, 99, gpu=True) == (1, {"num_cpus": 1})

@@ -70,6 +70,13 @@ def test_the_order_of_inputs_counts_and_how_often_each_is_read(tmp_path: Path) -
     assert state(tmp_path, {"sources": [one, other]}) == "unfinished"
 
 
+def test_an_option_that_a_record_lacks_equals_none(tmp_path: Path) -> None:
+    record(tmp_path).begin({"options": {"layer": 1}})
+    assert state(tmp_path, {"options": {"layer": 1, "pooling": None}}) == "unfinished"
+    with refused(ConfigurationError, "different: options.pooling)"):
+        state(tmp_path, {"options": {"layer": 1, "pooling": "cls"}})
+
+
 def test_a_hash_is_explained_by_values(tmp_path: Path) -> None:
     record(tmp_path).begin({"hash": "a", "values": {"seed": 1, "train": {"steps": 2}}})
     values = {"seed": 1, "train": {"steps": 3}}

@@ -212,6 +212,26 @@ def test_halves_of_different_lengths_are_told_apart():
     assert tensors["token_type_ids"].tolist() == [0] * 5 + [1] * 6
 
 
+@pytest.mark.parametrize(
+    "positions",
+    [None, [*range(12)], [0, 1, 2, 3, 0, 0, 4, 5, 6, 7, 8, 9]],
+    ids=["none", "all", "without_padding"],
+)
+def test_positions_that_do_not_begin_again_leave_the_first_half_its_segment(positions):
+    example = {name: values for name, values in xlm_instance().items() if name != "position_ids"}
+    if positions is not None:
+        example["position_ids"] = positions
+    tensors = build(MaskedPair(BERT, segment_ids="pair"), example)
+    # The second half begins at its first piece.
+    assert tensors["token_type_ids"].tolist() == [0] * 7 + [1] * 5
+
+
+def test_a_second_half_without_source_pieces_before_it_begins_with_its_special_tokens():
+    example = xlm_instance() | {"side_ids": [0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 2, 0]}
+    tensors = build(MaskedPair(BERT, segment_ids="pair"), example)
+    assert tensors["token_type_ids"].tolist() == [0] * 6 + [1] * 6
+
+
 def test_xlm_instances_as_the_corpus_packs_them(tmp_path):
     """Both halves of a packed stream keep their language, segment and side, up to the padding."""
     corpus = tiny_bitext(40)

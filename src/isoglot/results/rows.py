@@ -85,7 +85,8 @@ class Result(Tabular, BaseModel):
 
     @field_validator("value")
     @classmethod
-    def _is_possible(cls, value: float, info: ValidationInfo) -> float:
+    def _require_possible(cls, value: float, info: ValidationInfo) -> float:
+        """Refuse a number that is not finite, or a share below 0 or above 100."""
         # A field that was refused is not in `info.data`. In the message, a general word stands in for it: "value of pos
         # de is nan for tlm" where the metric was refused.
         stand_ins = {"metric": "value", "task": "task", "language": "", "run": "run"}
@@ -188,6 +189,7 @@ def append(path: str | Path, results: Sequence[Result], *, only_new: bool = Fals
 
 def _append(path: Path, data: bytes) -> None:
     """Write all of the data to the end of a file, or leave the file as it was."""
+    existed = path.exists()
     with path.open("a+b", buffering=0) as file:
         size = file.seek(0, os.SEEK_END)
         if size:
@@ -202,7 +204,7 @@ def _append(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         except OSError:
             file.truncate(size)
-            if not size:
+            if not existed:
                 path.unlink()
             raise
 

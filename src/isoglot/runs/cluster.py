@@ -200,7 +200,8 @@ def resident_workers(
     1. With GPUs: one worker per GPU, or ``workers`` in all, but at most ``most``. If workers share GPUs, all take the
        same part of a GPU, because no worker can have parts of two: 5 workers on 2 GPUs take a third each, not two
        fifths. Ray counts in ten-thousandths, so a third is rounded down to 0.3333.
-    2. Each worker also needs one CPU of the machine of its GPU: a machine with 2 CPUs and 4 GPUs has room for two.
+    2. Each worker also needs one CPU of the machine of its GPU: a machine with 2 CPUs and 4 GPUs has room for two. The
+       GPUs of a machine without CPUs do not count.
     3. Without GPUs: one worker per two CPUs, or ``workers`` in all, but at most one per CPU. Each takes as many CPUs,
        up to 8, as leave room for all: machines of 5 CPUs and 1 CPU have room for 3 workers only with one CPU each.
 
@@ -216,7 +217,7 @@ def resident_workers(
         (3, {'num_cpus': 1})
     """
     cpus = [int(machine.get("CPU", 0)) for machine in machines]
-    gpus = [int(machine.get("GPU", 0)) for machine in machines]
+    gpus = [int(machine.get("GPU", 0)) if machine.get("CPU", 0) >= 1 else 0 for machine in machines]  # 2
     if gpu and any(gpus):
         wanted = max(1, min(workers or sum(gpus), most))
         workers_per_gpu = -(-wanted // sum(gpus))  # 1: rounded up
@@ -230,6 +231,7 @@ def resident_workers(
         room = sum(machine_cpus // cpus_per_worker for machine_cpus in cpus)
         if room >= size:
             return size, {"num_cpus": cpus_per_worker}
+    # No machine has a CPU, so the one worker waits until such a machine joins the cluster.
     return size, {"num_cpus": 1}
 
 

@@ -263,12 +263,13 @@ def _differences(recorded: Mapping[str, Any], made_from: Mapping[str, Any]) -> l
        say most to a user.
     2. If no path differs they are compared by their numbers in the list, because their order counts, and because
        several inputs may have one path: for the same files in another order, ``inputs.0.path`` differs.
+    3. ``None`` equals a missing value: a record without the option ``a`` does not differ from ``a: None``.
     """
     before = {name: recorded.get(name) for name in made_from}
     now = json.loads(canonical(made_from))
-    for by_path in (True, False):
+    for by_path in (True, False):  # 1, 2
         old, new = _flat(before, by_path=by_path), _flat(now, by_path=by_path)
-        names = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
+        names = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))  # 3
         if names:
             return names
     return []

@@ -15,8 +15,9 @@ Read ``base.py`` first, which defines a view, then ``masked_text.py`` (MLM), the
   sentence, are the same two in the order of this example, which the *coin* decides.
 - *candidate*: a token that may be selected: neither padding nor special, unless a view overrides
   ``MaskingOptions.may_be_selected``.
-- *selected*: chosen to be predicted; it is then masked, replaced by a random token, or kept. A selected token may be
-  *switched* instead, and is then *replaced* by a synonym if it has one (``code_switched_text.py``).
+- *selected*: chosen to be predicted; it is then masked, exchanged for a random token, or kept.
+- *switched*: a selected token that is tied to its synonym (``code_switched_text.py``); if it has one, it is *replaced*:
+  the synonym stands in its place in the input or in the labels, as the option ``mode`` says.
 - *text*: a row of a monolingual corpus, which may be a sentence or longer. An example of a *text stream* is one text,
   or a packed block; an example of a *bitext stream* is a sentence pair.
 - *packed*: a block of several texts, or of many sentence pairs, that holds its special tokens already. Isolated texts

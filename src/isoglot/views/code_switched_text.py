@@ -91,7 +91,7 @@ class CodeSwitchedText(TextOptions):
 
     def check_options(self) -> None:
         """Require one lexicon, not none and not two."""
-        # Not super(): of a recipe, `self` holds the options and is no view.
+        # Not super(), which needs a view: when a recipe is checked, `self` only holds its options.
         TextOptions.check_options(self)
         if (self.lexicon is None) == (self.copied_vocabulary is None):
             raise ConfigurationError(

@@ -187,25 +187,31 @@ class MaskedPair(MaskingOptions):
 
 
 def _second_half(instance: Instance) -> IntArray:
-    """1 for the tokens of the second half of a packed block and its padding, 0 before.
+    """1 for the second half of a packed block, the padding at its end included; 0 for the first half and its padding.
 
     The source's half stands first in every packed block (``pack: {mode: xlm_pairs}``)::
 
-        tokens         <s>  a  b  </s>  <pad>  <s>  x  y  </s>
-        side_ids        0   1  1   0      0     0   2  2   0
-        position_ids    0   1  2   3      0     0   1  2   3
-        result          0   0  0   0      0     1   1  1   1
+        tokens         <s>  a  b  </s>  <pad>  <s>  x  y  </s>  <pad>
+        side_ids        0   1  1   0      0     0   2  2   0      0
+        position_ids    0   1  2   3      0     0   1  2   3      0
+        result          0   0  0   0      0     1   1  1   1      1
 
     1. From the first target piece, *x*, everything is of the second half.
-    2. Special tokens before *x* have no side. The second half begins with them where positions begin at 0 again, here
-       at the second ``<s>``. Padding does not count. Without ``position_ids`` the second half begins at *x*.
+    2. Special tokens before *x* have no side. The second half begins with them where positions begin at 0 again between
+       the last source piece, *b*, and *x*: here at the second ``<s>``. Padding has position 0 too, and does not count.
+    3. Blocks that isoglot did not pack may have no ``position_ids``, or positions that run through. There the second
+       half begins at *x*.
     """
-    second = np.maximum.accumulate(instance.extras["side_ids"]) == 2  # 1
+    side_ids = instance.extras["side_ids"]
+    second = np.maximum.accumulate(side_ids) == 2  # 1
     if "position_ids" in instance.extras and second.any():  # 2
-        first_piece = int(second.argmax())
+        first_target = int(second.argmax())
+        source_pieces = (side_ids[:first_target] == 1).nonzero()[0]
+        after_source = source_pieces[-1] + 1 if source_pieces.size else 0
         attention = np.ones_like(instance.ids) if instance.attention is None else instance.attention
-        restarts = (attention > 0) & (instance.extras["position_ids"] == 0)
-        restarts_before = restarts[: first_piece + 1].nonzero()[0]
-        start = restarts_before[-1] if restarts_before.size else first_piece
-        second[start:] = True
+        begins_at_0 = (attention > 0) & (instance.extras["position_ids"] == 0)
+        beginnings = begins_at_0[after_source : first_target + 1].nonzero()[0]
+        # Without a beginning (3), `second` already begins at the first target piece.
+        if beginnings.size:
+            second[after_source + beginnings[-1] :] = True
     return as_array(second)

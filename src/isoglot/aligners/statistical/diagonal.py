@@ -223,8 +223,9 @@ def _update(text, word_range, model, positions, likelihood, rows, arrays):
 
     ``arrays``: Arrays to write into. ``counts`` has the links of each slot of a row, ``places`` the places of a word in
     a sentence. ``spread_row`` is the row of the conditioning word spread out by generated word: at ``2 · word`` stands
-    the probability of a generated word, and beside it, at ``2 · word + 1``, its links so far. So the inner loop
-    searches no slot. Frequent words have low numbers, so the numbers that are read most stand together in the cache.
+    p(generated | condition) of a generated word, and beside it, at ``2 · word + 1``, its links so far. So the inner
+    loop searches no slot. Frequent words have low numbers, so the numbers that are read most stand together in the
+    cache.
     """
     condition, generated, table = text
     first, sentences = rows.occurrences
@@ -253,12 +254,12 @@ def _update(text, word_range, model, positions, likelihood, rows, arrays):
                     place_count += 1
             # Expected links: p(a_j = i, f_j), divided by the probability of f_j.
             for j in range(m):
-                probability_at = 2 * generated.ids[first_generated + j]
-                count_at = probability_at + 1
+                translation_index = 2 * generated.ids[first_generated + j]
+                links_index = translation_index + 1
                 for k in range(place_count):
-                    at_position = position(places[k], j, n, m, positions.start[s], positions)
-                    joint = spread_row[probability_at] * at_position
-                    spread_row[count_at] += joint / likelihood[first_generated + j]
+                    position_probability = position(places[k], j, n, m, positions.start[s], positions)
+                    joint = spread_row[translation_index] * position_probability
+                    spread_row[links_index] += joint / likelihood[first_generated + j]
         # M-step of the row.
         for slot in range(len(key)):
             if key[slot] != EMPTY:

@@ -8,7 +8,11 @@ Four things make it better than IBM 2 and a plain HMM at some thousand to some h
 
       p(f_j | e_i) = (c(e_i, f_j) − q_ij + α + β · p_base) / (c(e_i) − q_ij + α·V + β),
 
-  so that a rare pair cannot confirm itself (CVB0: Asuncion et al. 2009; a sampler does so by nature).
+  so that a rare pair cannot confirm itself (CVB0: Asuncion et al. 2009; a sampler does so by nature). Null has one
+  distribution for the whole text, without a base measure, and its large total leaves nothing out:
+
+      p(f_j | null) = (c(null, f_j) − q_j + α) / (c(null) + α·V),   q_j: what null at token j contributed
+
 * **Agreement**: the counts of both directions are the products of their posteriors, q_ij = →q_ij · ←q_ij (Liang,
   Taskar & Klein 2006, §3).
 * **A base measure over prefixes**, p_base(f | e) = p(prefix(f) | prefix(e)) · p(f | prefix(f)), to which rare inflected

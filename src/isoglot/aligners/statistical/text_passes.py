@@ -81,6 +81,13 @@ class LinkCounts(NamedTuple):
     adding: Lock  # of ``links``, which all parts of a text add to
 
 
+class _Posteriors(NamedTuple):
+    """One direction's probabilities of the words of a batch, which forward–backward turns into posteriors in place."""
+
+    links: Doubles  # first p(generated | condition), then p(a_j = i | sentence pair), of each entry
+    null: Doubles  # first p(generated | null), then p(a_j = null | sentence pair), of each generated token
+
+
 @compiled
 def _predict(source, target, slots, contributed, contributed_null, forward, reverse, result):
     """Compute both directions' predictive p(generated | condition) and p(generated | null) into ``result``.
@@ -88,7 +95,8 @@ def _predict(source, target, slots, contributed, contributed_null, forward, reve
     The contribution of an entry itself (``contributed``) is taken out of every count, so that a rare pair cannot
     confirm itself. Both directions have the same counts of links and classes, so one pass over these serves both.
 
-    ``forward``, ``reverse``: :class:`WordCounts` of the directions. ``result``: :class:`_Posteriors` of both.
+    ``forward``, ``reverse``: :class:`WordCounts` of the directions. ``result``: :class:`_Posteriors` of both, which
+    hold these probabilities until forward–backward turns them into posteriors.
 
     **Shape** of ``slots`` and ``contributed``: each pair's (source, target).
     """
@@ -127,7 +135,11 @@ def _predict(source, target, slots, contributed, contributed_null, forward, reve
 
 @helper
 def _predict_null(generated, contributed, counts, silents):
-    """Compute the predictive p(generated | null) of each token, without its own contribution."""
+    """Compute the predictive p(generated | null) of each token: (c(null, f) − q + α) / (c(null) + α·V).
+
+    Only the count of the word leaves out the contribution q of the token. The total keeps it: it sums up the null links
+    of the whole text, so that one contribution, at most 1, hardly changes it.
+    """
     for k in range(len(silents)):
         silents[k] = (
             max(counts.null_counts[generated.ids[k]] - contributed[k], 0.0) + counts.alpha
@@ -139,7 +151,7 @@ def _look_up(condition, generated, slots, turned, tables, result):
     """Look p(generated | condition) and p(generated | null) up in tables, into ``result``.
 
     ``turned``: Whether the source is the generated side. ``tables``: :class:`WordTables` of the direction. ``result``:
-    Its :class:`_Posteriors`.
+    Its :class:`_Posteriors`, which hold these probabilities until forward–backward turns them into posteriors.
 
     **Shape** of ``slots``: each pair's (source, target); of the result: each pair's (generated, condition).
     """
@@ -203,13 +215,6 @@ def _keep_null(condition, generated, null, contributed):
         if condition.offsets[s] < condition.offsets[s + 1]:
             for k in range(generated.offsets[s], generated.offsets[s + 1]):
                 contributed[k] = null[k]
-
-
-class _Posteriors(NamedTuple):
-    """One direction's probabilities of the words of a batch, which forward–backward turns into posteriors in place."""
-
-    links: Doubles  # first p(generated | condition), then p(a_j = i | sentence pair), of each entry
-    null: Doubles  # first p(generated | null), then p(a_j = null | sentence pair), of each generated token
 
 
 def _found_slots(batch: PairBatch, table: FlatTable) -> Ints:
