@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from isoglot.core.checks import closest, did_you_mean, given_texts, problems_of, resolve, validated
+from isoglot.core.checks import checked, closest, did_you_mean, given_texts, problems_of, resolve, validated
 from isoglot.core.errors import ConfigurationError
 from isoglot.core.options import Options, option
 
@@ -113,6 +113,59 @@ def test_a_model_that_is_refused_names_every_value_in_the_users_words() -> None:
         validated(Cut, {"limit": 0, "limmit": 3})
     assert "`limit`: got 0; " in str(error.value)
     assert "`limmit`: unknown option; did you mean 'limit'?" in str(error.value)
+
+
+class Words(Options):
+    min_words: int = option(1, "Shortest text.")
+
+
+class Filtered(Options):
+    limit: int = option(1, "Rows to keep.")
+    filter: Words = Words()
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"min_word": 2}, "`min_word`: unknown option; did you mean 'min_words'?"),
+        ({"filtr": {"min_words": 2}}, "`filtr`: unknown option; did you mean 'filter'?"),
+        ({"filter": {"min_word": 2}}, "`filter`: unknown key; did you mean 'min_words'?"),
+        ({"filter": {"zzz": 2}}, "`filter`: unknown key; known: min_words"),
+    ],
+)
+def test_a_model_inside_is_given_by_its_options_or_whole(values: dict[str, object], message: str) -> None:
+    assert validated(Filtered, {"min_words": 2}) == validated(Filtered, {"filter": {"min_words": 2}})
+    with pytest.raises(ConfigurationError) as error:
+        validated(Filtered, values)
+    assert str(error.value) == message
+
+
+class Loss(Options):
+    kind: str = "mean"
+    weight: float = 1.0
+
+
+class Losses(Options):
+    objectives: dict[str, Loss] | None = option(None, "Losses by name.")
+    stages: list[Loss] = option([], "Losses in their order.")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        # The user called a loss `weight`, as one of its options is called.
+        (
+            {"objectives": {"weight": {"knd": "a"}}},
+            "objectives.weight.knd: unknown key; did you mean 'kind'?",
+        ),
+        ({"objectives": {"first": {"knd": "a"}}}, "objectives.first.knd: unknown key; did you mean 'kind'?"),
+        ({"stages": [{}, {"knd": "a"}]}, "stages.1.knd: unknown key; did you mean 'kind'?"),
+    ],
+)
+def test_keys_inside_a_users_own_key_are_suggested(values: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigurationError) as error:
+        checked(Losses, values)
+    assert str(error.value) == message
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ def missing_package(what: str, package: str, *, instead: str = "") -> Configurat
 
 def shortened(value: object) -> str:
     """Show a value in a message: as Python code, cut after 200 characters."""
+    # `literal`: if the user's value has double brackets, they are shown and not read as an option.
     text = literal(repr(value))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
@@ -259,7 +260,7 @@ def _location_of(item: ErrorDetails, values: Any) -> Location:
         is_key = isinstance(value, Mapping) and part in value
         is_index = isinstance(value, list | tuple) and isinstance(part, int)
         # `one_or_more` turned the text "a.tsv" into a list, and pydantic found a mistake in its item 0. The user's
-        # value has no item 0, but the 0 stays: errors about the whole value are then outer ones, which are dropped.
+        # value has no item 0, but the 0 stays, so that rule 2 of `problems_of` drops errors about the whole value.
         is_only_item = isinstance(value, str) and part == 0
         if is_missing_key or is_only_item:
             location = (*location, part)
@@ -283,17 +284,23 @@ def validated(model: type[M], values: Mapping[str, Any], *, owner: str = "") -> 
     """
     from pydantic import ValidationError  # noqa: PLC0415 - the command line does without where nothing is wrong
 
-    known: set[str] = set()
-    nested = _nested(model, values, known)
+    from isoglot.core.options import is_internal  # noqa: PLC0415 - pydantic is slow to import
+
+    nested, options = _nested(model, values)
+    # A field that holds a model can also be given whole: `filter={...}` in place of `min_words=2`.
+    known = options | {name for name, field in model.model_fields.items() if not is_internal(field)}
     unknown = f"{owner} does not have this option" if owner else "unknown option"
-    problems = [f"[[{name}]]: {unknown}; {did_you_mean(name, known)}" for name in values if name not in known]
+    problems = [
+        f"[[{name}]]: {unknown}; {did_you_mean(name, known)}" for name in values if name not in options
+    ]
     try:
         result = model.model_validate(nested)
     except ValidationError as error:
-        for problem in problems_of(error, nested):
+        # Unknown names of options are not in `nested`. The model is for unknown keys inside a value: `filter={...}`.
+        for problem in problems_of(error, nested, model):
             # The first option in the location is the one that the user gave: before it stand fields that hold a model
             # and are no options, behind it keys and indices inside its value.
-            names = [str(part) for part in problem.location if part in known]
+            names = [str(part) for part in problem.location if part in options]
             if names:
                 problems.append(f"[[{names[0]}]]: {problem.text}")
             elif problem.text.startswith("[[") or not owner:  # a check of several options names them itself
@@ -333,26 +340,27 @@ def one_request(model: type[M], whole: M | None, single: Mapping[str, Any], *, w
     return whole
 
 
-def _nested(model: type[BaseModel], values: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
-    """Nest flat values as the model nests its fields, and add the names of all options of the model to ``known``.
+def _nested(model: type[BaseModel], values: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
+    """Nest flat values as the model nests its fields; return them and the names of all options of the model.
 
     1. A field that is given by its own name takes its value unchanged, even where a model could be filled.
     2. Otherwise a field that holds a model takes those values that the outer model does not have: a name that both
        have belongs to the outer model.
-    3. A field that holds a union takes the model that the user's tag names, or else the first one. A tag that is
-       ``internal`` chooses the model too, but is not added to ``known``, so that :func:`validated` refuses it.
+    3. A field that holds a union takes the model that the user's tag names (``method="itermax"``), or else the first
+       one. A tag that is ``internal`` is set by the program; :func:`validated` refuses it from a user.
     4. A model without values is left out, so that the field's default applies; a required field gets an empty model,
        which is filled with its own defaults.
     """
     from isoglot.core.options import is_internal, models_in, without_none  # noqa: PLC0415 - pydantic is slow to import
 
     nested: dict[str, Any] = {}
+    options: set[str] = set()
     for name, field in model.model_fields.items():
         if is_internal(field):
             continue
         inner_models = models_in(without_none(field.annotation)[0])
         if name in values or not inner_models:  # 1
-            known.add(name)
+            options.add(name)
             if name in values:
                 nested[name] = values[name]
             continue
@@ -364,10 +372,11 @@ def _nested(model: type[BaseModel], values: Mapping[str, Any], known: set[str]) 
                     inner_model = candidate
                     break
         inner_values = {key: value for key, value in values.items() if key not in model.model_fields}  # 2
-        inner = _nested(inner_model, inner_values, known)
+        inner, inner_options = _nested(inner_model, inner_values)
+        options |= inner_options
         if inner or field.is_required():  # 4
             nested[name] = inner
-    return nested
+    return nested, options
 
 
 def _reason(item: ErrorDetails, known: list[str]) -> str:

@@ -62,8 +62,8 @@ class Problem:
     def __format__(self, form: str) -> str:
         """Return the spelled line for use inside another message: ``f"{path}: {problem}"``.
 
-        The other message is spelled again when it is shown. So the line is also made literal: if it quotes ``[[x]]``
-        from the user's file, the second spelling leaves that unchanged.
+        The other message is spelled again when it is shown. If the line quotes ``[[x]]`` from the user's file, the
+        second spelling must not take it for an option, so the line passes through ``literal``.
         """
         return format(literal(str(self)), form)
 

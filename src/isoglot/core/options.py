@@ -296,13 +296,21 @@ def models_in(annotation: Any) -> tuple[type[BaseModel], ...]:
 def keys_at(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
     """Return the keys that a model knows at a location inside its values.
 
-    ``("objectives", "contrast")`` leads through the field ``objectives`` to the models of its values: ``contrast`` is
-    a key that the user chose, not a field, and so is the index of a list. Such a part of the location is passed over.
+    ``("objectives", "contrast")`` leads through the field ``objectives: dict[str, Objective]`` to ``Objective``.
+
+    1. The part behind a field that holds a dictionary is a key that the user chose. It is passed over, also if the
+       models of the values have a field of that name.
+    2. Any other part that is no field is passed over too, such as the index of a list.
     """
     models = [model]
+    is_chosen_key = False
     for part in location:
+        if is_chosen_key:  # 1
+            is_chosen_key = False
+            continue
         fields = [owner.model_fields[str(part)] for owner in models if part in owner.model_fields]
-        if fields:
+        if fields:  # 2
+            is_chosen_key = all(_is_dictionary(field.annotation) for field in fields)
             models = []
             for field in fields:
                 models += _models_anywhere_in(field.annotation)
@@ -310,6 +318,12 @@ def keys_at(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
     for owner in models:
         keys += [key for key, field in owner.model_fields.items() if not field.exclude]
     return keys
+
+
+def _is_dictionary(annotation: Any) -> bool:
+    """Whether a type is a dictionary or ``None``, such as ``dict[str, Stream]``."""
+    origin = get_origin(without_none(annotation)[0])
+    return isinstance(origin, type) and issubclass(origin, Mapping)
 
 
 def _models_anywhere_in(annotation: Any) -> list[type[BaseModel]]:

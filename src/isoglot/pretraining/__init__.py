@@ -6,7 +6,8 @@
 Open ``pretrain.py`` first: the order of all steps of one run. ``api.py`` is the function that users call; it makes a
 run for each seed and each combination of a sweep. ``recipe.py`` and ``stream_section.py`` have the typed sections of a
 recipe; ``check.py``, ``check_files.py`` and ``check_train.py`` list its mistakes. The other verbs have a file each:
-``inspect.py``, ``trim.py``, ``new_recipe.py`` (`isoglot init`) and ``sentence_export.py`` (`isoglot export`).
+``inspect.py``, ``trim.py`` (``isoglot.corpus.encode.trimming`` chooses the pieces), ``new_recipe.py`` (`isoglot init`)
+and ``sentence_export.py`` (`isoglot export`).
 
 What happens in a step is in other packages. An objective returns its loss and its metrics, such as the accuracy;
 ``isoglot.training`` takes their means, logs and shows them. What happens after each step and when training ends is in

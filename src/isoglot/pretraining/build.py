@@ -170,6 +170,7 @@ def explicit(recipe: Recipe, modules: Mapping[Location, Any] | None = None) -> d
         modules: The views and objectives of the run by location (:attr:`Assembly.modules`), from which options are
             read that they choose themselves; by default the choices that the check of the recipe recorded.
     """
+    # `in_use` below reads attributes alone: `max_length` of a view, or of the namespace that the check recorded for it.
     modules = recipe.filled_in if modules is None else modules
     values = recipe.model_dump(mode="json", exclude_none=True)
     for name, stream in recipe.streams.items():

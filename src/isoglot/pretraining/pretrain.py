@@ -95,16 +95,17 @@ def _pretrained(  # noqa: PLR0913 - what one run is made of
     """
     is_main = args.process_index == 0
     record = run_record(recipe, out, overwrite=overwrite)
-    recipe_state = record.state(resume=resume)  # 1
+    state = record.state(resume=resume)  # 1
     with args.main_process_first(local=True, desc="preparing"):
         corpora = prepared(recipe, cache_path, report)  # 2
         made_from_data = {"inputs": input_hashes(recipe, corpora), "encoder": encoder_hash(recipe)}
-        state = recipe_state
-        if recipe_state != "new":
-            # The recipe is the same. Its data may have changed, or the code of the user's own classes. `run.json` has
-            # the values of both the recipe and the data (4), so a second record of the same folder can compare these.
+        if state != "new":
+            # The folder holds a run of this recipe. The recipe's data may have changed since, or the code of the user's
+            # own classes. `run.json` has the values of both the recipe and the data (4): the first record compares the
+            # recipe, this one the data.
             what = f"{record.what} on other data or code"
-            state = Record(out, made_from_data, what=what, overwrite=overwrite).state(resume=resume)
+            data_record = Record(out, made_from_data, what=what, overwrite=overwrite)
+            state = data_record.state(resume=resume)
         if state == "finished":
             return _finished_before(out, report)
         require_writable(out, folder=True)

@@ -138,6 +138,7 @@ class _BuiltSection(OpenSection):
                 cls.require(maker, values["type"])
             spec = spec_of(maker)
         arguments = {key: value for key, value in values.items() if key not in cls.own_keys()}
+        # With `cls`, a misspelt key of the section itself is recognised too: "steam: did you mean 'stream'?"
         return {"options": spec.of(arguments, cls)}
 
     def in_use(self, built: Any) -> dict[str, Any]:

@@ -123,7 +123,8 @@ def trim(
     made_from = {
         "encoder": {"path": str(encoder), "hash": hashed},
         # Earlier releases had the options min_count and keep_pieces; with these values their folders are recognised.
-        "options": {**request.model_dump(mode="json"), "min_count": 1, "keep_pieces": None},
+        # The request stands last: if it gets an option of one of these names again, its value must be recorded.
+        "options": {"min_count": 1, "keep_pieces": None, **request.model_dump(mode="json")},
         "inputs": [InputFile.of(path).recorded() for path in files],
     }
     if in_memory is not None:
@@ -176,8 +177,9 @@ def _write(
     config.vocab_size = len(kept)
     config.save_pretrained(str(folder))
     pieces = (backend.get_vocab_size(with_added_tokens=True), len(kept))
-    # An estimate: ten times as much text would use so many more pieces, but no more than the tokenizer has.
-    more = expected_pieces(usage, 10) - expected_pieces(usage, 1)
+    # Ten times as much text would use so many more pieces. Each of them would be kept, because one use is enough. The
+    # kept pieces that no text uses, such as special tokens, are not in the estimate, and stay.
+    more = expected_pieces(usage, 10) - len(usage.used)
     tenfold = min(pieces[0], len(kept) + more)
     return {"pieces": pieces, "parameters": parameters, "tenfold": tenfold, "held_out": differences}
 

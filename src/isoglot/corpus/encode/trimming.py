@@ -5,7 +5,8 @@
 2. :func:`chosen_pieces` adds the pieces without which the text would be cut differently.
 3. :func:`trimmed_tokenizer` removes all others and renumbers.
 
-Why the cut stays the same, for each algorithm:
+Why the cut stays the same, for each algorithm (users are promised this by :func:`isoglot.trim`, by the help of
+``isoglot trim`` and by ``docs/reference/guarantees.md``):
 
 * Unigram takes the best path through the pieces found in a text. Removing pieces that are on no best path removes no
   best path, and adds none. The score of an unknown character depends on the lowest score, so its piece is kept.
@@ -44,11 +45,23 @@ _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 
 @dataclass(frozen=True)
 class Usage:
-    """The pieces and characters of a tokenizer that text uses."""
+    """The pieces and characters of a tokenizer that text uses.
 
-    counts: NDArray[np.int64]  # for each id, the largest of its counts in the five forms of the text
-    tried: set[int] = field(default_factory=set)  # pieces that WordPiece finds in words that it cannot cut
-    characters: set[str] = field(default_factory=set)  # characters of words that have unknown pieces
+    Args:
+        counts: How often each piece occurs, by id. Each of the five forms of the text (:func:`_forms`) has counts of
+            its own, and the largest of the five is taken.
+        tried: Pieces that WordPiece finds in words that it cannot cut.
+        characters: Characters of words that have unknown pieces.
+    """
+
+    counts: NDArray[np.int64]
+    tried: set[int] = field(default_factory=set)
+    characters: set[str] = field(default_factory=set)
+
+    @property
+    def used(self) -> list[int]:
+        """The ids of the pieces that occur in any form of the text, once or more; ascending."""
+        return np.flatnonzero(self.counts).tolist()
 
 
 def count_pieces(backend: Tokenizer, texts: Iterable[str]) -> Usage:
@@ -138,19 +151,19 @@ def expected_pieces(usage: Usage, times: float) -> int:
 
     .. math:: V(t\,n) = V(n)\, t^{\,V_1 / V(n)}
 
-    with :math:`V` the number of different pieces in n tokens, and :math:`V_1` the number of pieces that occur once. The
-    next token is a new piece with probability :math:`V_1 / n` (Baayen 2001, *Word Frequency Distributions*), so
-    :math:`V_1 / V` is the exponent here. For 15 corpora, estimates from a tenth of the text (random or the first) were
-    between 19 % too low and 37 % too high; the median was 12 % too high.
+    with :math:`V` the number of different pieces in n tokens (:attr:`Usage.used`), and :math:`V_1` the number of pieces
+    that occur once. The next token is a new piece with probability :math:`V_1 / n` (Baayen 2001, *Word Frequency
+    Distributions*), so :math:`V_1 / V` is the exponent here. For 15 corpora, estimates from a tenth of the text (random
+    or the first) were between 19 % too low and 37 % too high; the median was 12 % too high.
     """
-    used = int((usage.counts > 0).sum())
+    used = len(usage.used)
     once = int((usage.counts == 1).sum())
     estimate = round(used * times ** (once / max(1, used)))
     return int(min(len(usage.counts), estimate))
 
 
 def chosen_pieces(backend: Tokenizer, usage: Usage, *, always: Collection[int] = ()) -> NDArray[np.int64]:
-    """Choose the pieces to keep: those that text uses, and those without which it would be cut differently.
+    """Choose the pieces to keep: those that text uses, even once, and those without which it would be cut differently.
 
     Args:
         backend: The tokenizer.
@@ -163,13 +176,12 @@ def chosen_pieces(backend: Tokenizer, usage: Usage, *, always: Collection[int] =
     vocabulary = backend.get_vocab(with_added_tokens=True)
     piece_texts = {number: text for text, number in vocabulary.items()}
     model = json.loads(backend.to_str())["model"]
-    used = np.flatnonzero(usage.counts).tolist()
-    kept = {*used, *usage.tried}
+    kept = {*usage.used, *usage.tried}
     kept.update(number for number in always if number in piece_texts)
     needed = set(_indispensable(backend, model, usage, piece_texts))
     if model["type"] == "BPE":
         merges = _Merges(model)
-        for number in used:
+        for number in usage.used:
             needed |= merges.building_blocks(piece_texts[number])
     kept.update(vocabulary[text] for text in needed if text in vocabulary)
     return np.array(sorted(kept), dtype=np.int64)
@@ -288,11 +300,12 @@ def _indispensable(
     elif model["unk_token"] is not None:
         yield model["unk_token"]
 
-    # Each character seen, alone and inside, at the beginning and at the end of a word: `e`, `##e`, `e</w>`, `##e</w>`.
+    # Each character of a piece that text uses, and of each unknown word, so that text in the scripts that were seen is
+    # never unknown. Alone and inside, at the beginning and at the end of a word: `e`, `##e`, `e</w>`, `##e</w>`.
     prefix = model.get("continuing_subword_prefix") or ""
     suffix = model.get("end_of_word_suffix") or ""
-    used = "".join(piece_texts[number] for number in np.flatnonzero(usage.counts).tolist())
-    for character in {*used, *usage.characters}:
+    text_of_used = "".join(piece_texts[number] for number in usage.used)
+    for character in {*text_of_used, *usage.characters}:
         yield character
         yield prefix + character
         yield character + suffix
