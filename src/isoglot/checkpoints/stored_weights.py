@@ -16,7 +16,7 @@ tensor in the file        dtype, shape           content
 No other file knows these names. A new way to store a matrix needs a change in each of the four functions here:
 :func:`quantised` writes, :func:`stored_headers` says what a file must have, :func:`restored` makes float32, and
 :func:`packed_matrix` gives ``isoglot.modules.packed_encoder`` the word embeddings as they are stored. The encoder keeps
-them so in memory, and its ``PackedEmbedding`` makes floats of single rows.
+them so in memory, and its ``PackedEmbedding`` makes floats of single rows, so it has to know the new way too.
 
 Each matrix is stored by itself: some matrices of a file may have 4 bits and others 8, and likewise in the file of upper
 layers, whatever the aligner's file has.
