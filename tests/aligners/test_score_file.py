@@ -110,7 +110,7 @@ def test_all_pairs_of_a_folder_are_scored(tmp_path, encoder, monkeypatch):
         seen.append(len(pairs))
         return {}
 
-    monkeypatch.setattr("isoglot.aligners.embedding.layer_error.layer_error", layer_error)
+    monkeypatch.setattr("isoglot.aligners.embedding.score_layers.layer_error", layer_error)
     run("score", "--gold", tmp_path / "aligned", "--layers", "1", "--model", encoder)
     assert seen == [501]
 

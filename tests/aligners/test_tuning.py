@@ -10,7 +10,7 @@ from refusals import refused
 
 import isoglot as iso
 from isoglot.aligners.embedding.choice import ATTACHED, kept_choice
-from isoglot.aligners.embedding.layer_error import best_choice
+from isoglot.aligners.embedding.score_layers import best_choice
 from isoglot.core.errors import ConfigurationError
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 

@@ -10,8 +10,8 @@ from refusals import refused
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import keep_choice
-from isoglot.aligners.embedding.layer_error import score_layers
 from isoglot.aligners.embedding.options import EmbeddingOptions
+from isoglot.aligners.embedding.score_layers import score_layers
 from isoglot.aligners.options import Gold, scoring_of
 from isoglot.analysis import analyse_links
 from isoglot.analysis.analyse import Job

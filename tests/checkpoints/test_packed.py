@@ -15,8 +15,9 @@ import isoglot as iso
 from isoglot.aligners.embedding.choice import keep_choice, kept_choice
 from isoglot.aligners.load_aligner import aligner_request
 from isoglot.checkpoints.folder import checkpoint_folder
-from isoglot.checkpoints.packed import pack, quantised, unpack
-from isoglot.checkpoints.packed_file import is_packed, restored, upper_layers_file
+from isoglot.checkpoints.packed import pack, unpack
+from isoglot.checkpoints.packed_file import is_packed, upper_layers_file
+from isoglot.checkpoints.stored_weights import quantised, restored
 from isoglot.core.errors import ConfigurationError
 from isoglot.modules.load import load_masked_lm
 from isoglot.runs.cache import cache_folder
@@ -67,6 +68,32 @@ def test_values_of_four_bits_come_back_as_they_were_and_others_within_half_a_ste
 
     vector = other[0]
     assert np.array_equal(dict(restored(quantised("c", vector)))["c"], vector)
+
+
+def test_values_near_zero_keep_their_signs() -> None:
+    smallest = np.finfo(np.float32).smallest_subnormal
+    values = np.array([[190, -190, 1, 0]], np.float32) * smallest
+    kept = quantised("a", values)
+    assert kept["a.q8"].tolist() == [[127, -127, 1, 0]]
+
+
+@pytest.mark.parametrize("layer", [0, 1])
+@pytest.mark.parametrize("part", ["bias", "weight"])
+def test_weights_too_large_to_be_read_again_are_not_packed(encoder, tmp_path, layer, part) -> None:
+    whole = grown(encoder, tmp_path / "whole")
+    held = load_file(whole / "model.safetensors")
+    name = next(name for name in held if name.endswith(f"layer.{layer}.output.dense.{part}"))
+
+    def packed(value: float):
+        held[name].flat[0] = value
+        for folder in (encoder, whole) if layer == 0 else (whole,):
+            save_file(held, folder / "model.safetensors", metadata={"format": "pt"})
+        return pack(encoder, tmp_path / "a.safetensors", sentences=whole)
+
+    with pytest.raises(ConfigurationError, match=rf"layer\.{layer}\.output\.dense\.{part} are too large"):
+        packed(3.4e38)
+    assert not (tmp_path / "a.safetensors").exists()
+    assert unpack(packed(1e36), tmp_path / "plain").is_dir()
 
 
 def test_one_value_off_the_grid_keeps_a_matrix_from_four_bits() -> None:

@@ -10,8 +10,9 @@ import torch
 from refusals import refused
 from transformers import AutoModel
 
-from isoglot.checkpoints.packed import pack, quantised, unpack
-from isoglot.checkpoints.packed_file import can_run, read_packed, restored
+from isoglot.checkpoints.packed import pack, unpack
+from isoglot.checkpoints.packed_file import can_run, read_packed
+from isoglot.checkpoints.stored_weights import quantised, restored
 from isoglot.core.errors import ConfigurationError
 from isoglot.modules.encoder import encode, max_length, num_layers
 from isoglot.modules.packed_encoder import PackedEmbedding, PackedEncoder

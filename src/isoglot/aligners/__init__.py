@@ -9,7 +9,7 @@ Read ``aligner.py`` first: it says what an aligner is. ``api.py`` has the functi
 (``embedding/``), by counts of the whole text (``statistical/``) or by a user's class (``plugin.py``).
 ``with_encoder.py`` and ``with_statistics.py`` fit the first two to what a verb needs; ``in_parts.py`` keeps their
 work, so that a stopped run can go on. ``scoring.py`` compares links with gold links, ``tuning.py`` chooses an
-encoder's layer and method.
+encoder's layer and method by ``embedding/score_layers.py``.
 
 The words of this room, each for one thing:
 

@@ -272,16 +272,19 @@ class Readings:
     1. Base. Word numbers shifted by one, down (a file that counts from 1 was read as counting from 0) or up (the gold
        file was).
     2. Sides. Source and target exchanged, alone or together with a shift of 1.
-    3. Sentences. The links of each sentence against the gold links of the sentence before it or behind it, as after a
-       header line that was read as a sentence.
+    3. Sentences. The links are numbered one too high, as after a header line that was read as a sentence: the links of
+       sentence 2 belong to gold sentence 1. Or they are numbered one too low: those of 1 belong to gold sentence 2.
     """
 
     def __init__(self) -> None:
         self.total = AlignmentScore()
         """The score of the links as they are."""
         others = [reading for reading in product(_SIDES, _BASES) if reading != _AS_READ]
-        self._others = dict.fromkeys(others, AlignmentScore())  # rules 1 and 2, by (exchanged, shift)
-        self._against_gold_before = self._against_gold_behind = AlignmentScore()  # rule 3
+        # Rules 1 and 2: score by (exchanged, shift).
+        self._others = {reading: AlignmentScore() for reading in others}
+        # Rule 3: scores if the links are numbered one too high, or one too low.
+        self._one_too_high = AlignmentScore()
+        self._one_too_low = AlignmentScore()
         self._last: tuple[Links, SentencePair] | None = None
 
     def add(self, links: Links, gold: SentencePair) -> AlignmentScore:
@@ -294,14 +297,13 @@ class Readings:
             else:
                 read = frozenset((i + shift, j + shift) for i, j in links)
             self._others[exchanged, shift] += score_pair(read, gold)
-        # Moving the sentences by one leaves one gold sentence without links: the first one here, the last one in
-        # `hint`.
         if self._last is None:
-            self._against_gold_behind += score_pair(_NO_LINKS, gold)
+            # Numbered one too low: no links belong to the first gold sentence.
+            self._one_too_low += score_pair(_NO_LINKS, gold)
         else:
             last_links, last_gold = self._last
-            self._against_gold_before += score_pair(links, last_gold)
-            self._against_gold_behind += score_pair(last_links, gold)
+            self._one_too_high += score_pair(links, last_gold)
+            self._one_too_low += score_pair(last_links, gold)
         self._last = links, gold
         return scored
 
@@ -314,11 +316,13 @@ class Readings:
         for (exchanged, shift), score in self._others.items():
             mistakes = [*_BASES[shift], *_SIDES[exchanged]]  # one, or both
             errors[" and ".join(mistakes)] = score.aer
-        against_gold_before = self._against_gold_before
+        one_too_high = self._one_too_high
         if self._last is not None:
-            against_gold_before += score_pair(_NO_LINKS, self._last[1])
-        errors["their sentences are numbered one too high"] = against_gold_before.aer
-        errors["their sentences are numbered one too low"] = self._against_gold_behind.aer
+            # Numbered one too high: no links belong to the last gold sentence. Which one is the last is known only now.
+            _, last_gold = self._last
+            one_too_high += score_pair(_NO_LINKS, last_gold)
+        errors["their sentences are numbered one too high"] = one_too_high.aer
+        errors["their sentences are numbered one too low"] = self._one_too_low.aer
         reading, best = min(errors.items(), key=lambda item: item[1])
         if best > self.total.aer - _WORTH_A_HINT:
             return None

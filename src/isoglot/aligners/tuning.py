@@ -1,4 +1,7 @@
-"""``isoglot tune``: choose the layer and method of an encoder that link words best on development links."""
+"""``isoglot tune``: choose the layer and method of an encoder that link words best on development links.
+
+``best_choice`` in ``embedding/score_layers.py`` tries them; here gold links are read, and the result is kept.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +123,7 @@ def tune(
         raise ConfigurationError(
             "with_best: this command tries links of neighbours with the best candidate itself; leave it out"
         )
-    from isoglot.aligners.embedding.layer_error import best_choice  # noqa: PLC0415 - loads torch
+    from isoglot.aligners.embedding.score_layers import best_choice  # noqa: PLC0415 - loads torch
 
     table = best_choice(
         model,

@@ -10,8 +10,8 @@ from typing import Any
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.choice import with_kept
-from isoglot.aligners.embedding.layer_error import layer_error
 from isoglot.aligners.embedding.options import MEASURED, EmbeddingOptions
+from isoglot.aligners.embedding.score_layers import layer_error
 from isoglot.aligners.gold import gold_pairs
 from isoglot.analysis.analyse import Job, asked_layers
 from isoglot.analysis.options import AlignmentsRequest, LayersRequest

@@ -2,8 +2,8 @@
 
 Open ``folder.py`` first: the folder of a checkpoint, of a run, or of the aligner that comes with isoglot (``box``).
 ``packed.py`` writes an aligner as one small file of 4- and 8-bit weights; ``packed_file.py`` reads such a file and
-checks every name, shape and text before anything is built from it. ``reading.py`` says what to do when a file is
-damaged. ``isoglot.modules.checkpoint`` loads the weights.
+checks every name, shape and text before anything is built from it; ``stored_weights.py`` is how both store a weight.
+``reading.py`` says what to do when a file is damaged. ``isoglot.modules.checkpoint`` loads the weights.
 
 The folders ``checkpoint-N`` that a training writes to be resumed from are not handled here:
 ``isoglot.training.checkpoints`` finds them, and deletes all but the last ones.

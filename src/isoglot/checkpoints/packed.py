@@ -1,24 +1,31 @@
 """Pack an aligner into one small file, and unpack it again. Nothing here needs torch.
 
 A packed aligner is a safetensors file with the encoder's weights in 4 or 8 bits, the tokenizer, and the layer and
-method by which the encoder aligns words. Each matrix is stored
+method by which the encoder aligns words. ``stored_weights.py`` stores the weights and lists the names of their tensors:
 
-* in 4 bits if its values are blocks of 32 whole numbers from -8 to 7 times a float16: not a bit of them changes. The
-  embeddings of an encoder that was published in 4 bits are such blocks, unless training changed them;
-* else in 8 bits: each row is whole numbers from -127 to 127 times one float32. A value moves by at most 1/254 of the
-  largest value of its row.
+* A matrix is in 4 bits if its values are blocks of 32 whole numbers from -8 to 7 times a float16: not a bit of them
+  changes. The embeddings of an encoder that was published in 4 bits are such blocks, unless training changed them.
+* Any other matrix is in 8 bits: each row is whole numbers from -127 to 127 times one float32. A value moves by at most
+  1/254 of the largest value of its row.
+* Biases and norms stay float32.
 
-Everything else stays float32. Two more files may stand beside NAME.safetensors:
+Two more files may stand beside NAME.safetensors:
 
 * NAME.sentences.safetensors has the layers above the one that the aligner reads. With them the encoder gives vectors of
   sentences; without this file the layers are left out.
 * NAME.aligner.json has another layer and method, which are used in place of those inside the packed file: a better
   choice can be published without the weights.
 
-A change of the format: a new text or tensor is added under the same number. Earlier releases refuse such a file by the
-unknown name, and the reader here must take files without it. The number in ``FORMAT`` is raised only if a name that
-exists gets another meaning. Then ``is_packed`` and ``packed_file._read``, which compare the number, must take the old
-one too: the packaged aligner has it.
+A change of the format is one of two:
+
+* A new name, such as ``NAME.f16`` for a matrix in float16: the number in ``FORMAT`` stays. Earlier releases refuse such
+  a file by the unknown name, and the reader here must take files without it.
+* Another meaning of a name, such as ``NAME.scale`` with a value for each column in place of each row: the number is
+  raised. Then ``is_packed`` and ``packed_file._read``, which compare the number, must take the old one too: the
+  packaged aligner has it.
+
+Users call ``isoglot.pack`` (``aligners/embedding/packing.py``), which finds the checkpoint of a run and calls
+:func:`pack` here. ``cli/pretraining.py`` has the flags of the command. A new option goes through all three.
 """
 
 import json
@@ -30,12 +37,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from safetensors import safe_open
 from safetensors.numpy import save, save_file
 
 from isoglot.checkpoints.packed_file import (
-    BLOCK,
     CONFIG,
     CONTINUES,
     FAMILIES,
@@ -45,19 +50,17 @@ from isoglot.checkpoints.packed_file import (
     TOKENIZER,
     UPPER_FORMAT,
     EncoderShape,
-    Floats,
     PackedFile,
-    Tensors,
     build_tokenizer,
     choice_beside,
     encoder_shape,
     is_packed,
     read_packed,
     read_upper,
-    restored,
     upper_layers_file,
 )
 from isoglot.checkpoints.reading import ALIGNER_FILE, reading
+from isoglot.checkpoints.stored_weights import Floats, Tensors, quantised, restored, unusable
 from isoglot.core.errors import ConfigurationError
 from isoglot.runs.cache import cache_folder
 from isoglot.runs.files import read_json, whole_path
@@ -114,13 +117,14 @@ def pack(
     build_tokenizer(checkpoint, PackedFile({TOKENIZER: tokenizer}, {}, shape))
 
     # The contents of both files, in memory: they are compared with the files that exist before anything is written.
-    lower_tensors = dict(_encoder(checkpoint, shape, range(shape.num_hidden_layers)))
+    # The aligner has the embeddings and the layers up to the one that it reads.
+    aligner_tensors = dict(_encoder(checkpoint, shape, range(shape.num_hidden_layers)))
     tensors: Tensors = {TOKENIZER: np.frombuffer(zlib.compress(tokenizer.encode(), 9), np.uint8)}
-    for name, values in lower_tensors.items():
-        tensors |= quantised(name, values)
+    for name, values in aligner_tensors.items():
+        tensors |= _stored(checkpoint, name, values)
     contents = {file: _serialised(FORMAT, texts, tensors)}
     if sentences is not None:
-        upper_texts, upper_tensors = _upper_layers(sentences, lower_tensors, shape, texts[CONFIG])
+        upper_texts, upper_tensors = _upper_layers(sentences, aligner_tensors, shape, texts[CONFIG])
         # What `fingerprint(file)` gives once the file is written; `read_upper` compares them.
         continues = blake2b(contents[file], digest_size=16).hexdigest()
         contents[upper] = _serialised(UPPER_FORMAT, {**upper_texts, CONTINUES: continues}, upper_tensors)
@@ -209,13 +213,13 @@ def _packed_texts(checkpoint: Path) -> tuple[dict[str, str], EncoderShape]:
 
 
 def _upper_layers(
-    folder: Path, lower_tensors: Mapping[str, Floats], shape: EncoderShape, text: str
+    folder: Path, aligner_tensors: Mapping[str, Floats], shape: EncoderShape, text: str
 ) -> tuple[dict[str, str], Tensors]:
     """Return ``config.json`` of a whole encoder as a text to pack, and its quantised layers above the aligner's.
 
     Args:
         folder: The whole encoder.
-        lower_tensors: The aligner's tensors; the whole encoder's tensors of these names must be equal.
+        aligner_tensors: The aligner's embeddings and layers; the whole encoder's tensors of these names must be equal.
         shape: The shape of the aligner's encoder.
         text: ``config.json`` of the aligner's encoder. The whole encoder is packed with the same one and more layers.
     """
@@ -230,7 +234,7 @@ def _upper_layers(
             "give one that continues the aligner"
         )
     below = dict(_encoder(folder, shape, range(first_upper)))
-    for name, values in lower_tensors.items():
+    for name, values in aligner_tensors.items():
         if not np.array_equal(below[name], values):
             raise ConfigurationError(
                 f"{folder}: its {name} differs from the aligner's; train it with those layers frozen"
@@ -238,10 +242,24 @@ def _upper_layers(
     whole = shape.model_copy(update={"num_hidden_layers": layer_count})
     tensors: Tensors = {}
     for name, values in _encoder(folder, whole, range(first_upper, layer_count)):
-        if name not in lower_tensors:  # the embeddings are packed with the aligner
-            tensors |= quantised(name, values)
+        # `_encoder` yields the embeddings too, which are in the aligner's file.
+        if name not in aligner_tensors:
+            tensors |= _stored(folder, name, values)
     whole_config = {**json.loads(text), "num_hidden_layers": layer_count}
     return {CONFIG: json.dumps(whole_config, indent=2)}, tensors
+
+
+def _stored(folder: Path, name: str, values: Floats) -> Tensors:
+    """Return a tensor as it is packed; refuse one whose packed values could not be read again.
+
+    ``folder``: The checkpoint that the message names.
+    """
+    stored = quantised(name, values)
+    if unusable(stored):
+        raise ConfigurationError(
+            f"{folder / _WEIGHTS}: weights in {name} are too large to be packed; use an intact file"
+        )
+    return stored
 
 
 def unpack(file: str | Path, out: str | Path, *, overwrite: bool | None = None, cached: bool = False) -> Path:
@@ -296,68 +314,6 @@ def _fingerprints(file: str | Path) -> dict[str, str]:
     beside = {"sentences": upper_layers_file(file), "choice": choice_beside(file)}
     hashes = {name: fingerprint(path) for name, path in beside.items() if path.is_file()}
     return {"packed": fingerprint(file), **hashes}
-
-
-def quantised(name: str, values: Floats) -> dict[str, NDArray[Any]]:
-    """Return a tensor as it is stored, by name; :func:`isoglot.checkpoints.packed_file.restored` undoes it.
-
-    1. Biases and norms, which are no matrices, are stored unchanged: ``{NAME: values}``.
-    2. A matrix that fits into 4 bits exactly: ``{NAME.q4: nibbles, NAME.scale: scales}``.
-    3. Any other matrix in 8 bits: ``[0.5, -1.27]`` is ``{NAME.q8: [50, -127], NAME.scale: [0.01]}``.
-    """
-    if values.ndim != 2:  # 1
-        return {name: values}
-    exact = _in_four_bits(values)
-    if exact is not None:  # 2
-        nibbles, scales = exact
-        return {f"{name}.q4": nibbles, f"{name}.scale": scales}
-    scale = np.abs(values).max(axis=1, keepdims=True) / np.float32(127)  # 3
-    # A row of zeros stays zeros.
-    whole_numbers = np.rint(values / np.where(scale > 0, scale, 1)).astype(np.int8)
-    return {f"{name}.q8": whole_numbers, f"{name}.scale": scale.astype(np.float32)}
-
-
-def _in_four_bits(values: Floats) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """Find packed nibbles (two in a byte) and scales that give exactly these values; ``None`` if a block has none.
-
-    A block is 32 neighbouring values of a row. It fits if every value is a whole number from -8 to 7 times one float16,
-    the scale. The scale is not known, but the largest value of the block is one of 15 multiples of it (0 is none):
-
-    1. Try the multiples from the largest to the smallest, -8 first, then -7 and 7. So a scale is as near to 0 as it can
-       be, and the same one is found on every machine. A scale may be negative.
-    2. The largest value divided by the multiple, rounded to float16, is the scale to try.
-    3. A block whose every value is exactly a whole number of such scales is done; the others try the next multiple.
-
-    Nibbles are stored as llama.cpp's Q4_0 has them: byte j of a block holds value j in its low and value j + 16 in its
-    high four bits, each plus 8.
-    """
-    rows, columns = values.shape
-    if columns % BLOCK:
-        return None
-    blocks = values.reshape(-1, BLOCK)
-    # With its sign: the value that is farthest from 0.
-    largest = blocks[np.arange(len(blocks)), np.abs(blocks).argmax(axis=1)]
-    whole_numbers, scales = np.zeros(blocks.shape, np.int8), np.zeros(len(blocks), np.float16)
-    open_blocks = np.flatnonzero(largest)  # a block of zeros fits already, with the scale 0
-    for multiple in sorted(range(-8, 8), key=lambda k: (-abs(k), k)):  # 1
-        if multiple == 0 or not len(open_blocks):
-            continue
-        # A scale may overflow to infinity or underflow to 0; then no value is equal, and the block does not fit.
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            scale = (largest[open_blocks] / np.float32(multiple)).astype(np.float16)  # 2
-            wide = scale.astype(np.float32)[:, None]
-            numbers = np.rint(blocks[open_blocks] / wide)
-            is_exact = (numbers * wide == blocks[open_blocks]) & (numbers >= -8) & (numbers <= 7)
-            fits = is_exact.all(axis=1)
-        done = open_blocks[fits]  # 3
-        whole_numbers[done], scales[done] = numbers[fits].astype(np.int8), scale[fits]
-        open_blocks = open_blocks[~fits]
-    if len(open_blocks):
-        return None
-    shifted = (whole_numbers + 8).astype(np.uint8)
-    low, high = shifted[:, : BLOCK // 2], shifted[:, BLOCK // 2 :]
-    packed = low | high << 4
-    return packed.reshape(rows, columns // 2), scales.reshape(rows, -1)
 
 
 def _encoder(checkpoint: Path, shape: EncoderShape, layers: range) -> Iterable[tuple[str, Floats]]:

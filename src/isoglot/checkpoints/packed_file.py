@@ -1,4 +1,4 @@
-"""Read packed aligners; nothing else reads them.
+"""Read packed aligners, and check them.
 
 A file may come from anywhere, so its names, shapes and texts are checked before anything is built from it:
 
@@ -8,35 +8,30 @@ A file may come from anywhere, so its names, shapes and texts are checked before
 3. The tokenizer is unpacked to at most 64 MiB, and none of its ids is beyond the word embeddings.
 4. No weight is NaN or infinite, nor becomes so when it is multiplied by its scale.
 
-Open :func:`read_packed` first. ``packed.py`` describes the format and writes it.
+Open :func:`read_packed` first. ``packed.py`` describes the format and writes it; ``stored_weights.py`` knows how each
+weight is stored. ``isoglot.modules.packed_encoder`` runs what was read here.
 """
 
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
 from isoglot.checkpoints.reading import ALIGNER_FILE
+from isoglot.checkpoints.stored_weights import Header, Tensors, stored_headers, unusable
 from isoglot.core.checks import problems_of, shortened
 from isoglot.core.errors import ConfigurationError, InputError, reason
 from isoglot.runs.fingerprint import fingerprint
 from isoglot.runs.json_lines import parse_object
 
-Floats = NDArray[np.float32]
-Tensors = dict[str, NDArray[Any]]
-Header = tuple[str, tuple[int, ...]]
-"""Dtype and shape of a tensor as safetensors names them: ``("F32", (384,))``."""
 FORMAT, UPPER_FORMAT = "isoglot-packed-1", "isoglot-packed-sentences-1"
 """The kind of a file, with a number. :mod:`isoglot.checkpoints.packed` says when the number is raised."""
-BLOCK = 32
-"""Number of 4-bit values that share one scale."""
 Family = Literal["bert", "roberta", "xlm-roberta"]
 FAMILIES: tuple[str, ...] = get_args(Family)
 """Families that can be packed: the hidden states of a layer come straight from ``encoder.layer.N``, with no norm above
@@ -51,8 +46,6 @@ LARGEST_TOKENIZER = 1 << 26
 """Maximum bytes of a packed ``tokenizer.json``: 64 MiB, several times the largest in use."""
 _LARGEST_CHOICE = 1 << 20
 """Maximum bytes of a choice of layer and method beside a packed file."""
-_LARGEST_WEIGHT = np.finfo(np.float32).max / 128
-"""Maximum of weights and of scales: a scale times any 8-bit number (to -128) is still finite in float32."""
 _ALLOWED = {FORMAT: {*TEXTS}, UPPER_FORMAT: {CONFIG, CONTINUES}}
 """The texts that a file may have. A text that is no file of a checkpoint belongs here and not into ``TEXTS``."""
 _REQUIRED = {FORMAT: (CONFIG, ALIGNER_FILE), UPPER_FORMAT: (CONFIG, CONTINUES)}
@@ -108,7 +101,7 @@ class PackedFile(NamedTuple):
     """The content of a packed file, checked."""
 
     texts: dict[str, str]  # by file name: config.json, aligner.json, tokenizer.json, …
-    tensors: Tensors  # quantised, with their scales; :func:`restored` makes float32 of them
+    tensors: Tensors  # as they are stored; `restored` in stored_weights.py makes float32 of them
     shape: EncoderShape
 
 
@@ -209,27 +202,6 @@ def build_tokenizer(file: str | Path, packed: PackedFile) -> Tokenizer:
     return tokenizer
 
 
-def restored(tensors: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, Floats]]:
-    """Make float32 of the tensors of :func:`isoglot.checkpoints.packed.quantised`, one after another, with their names.
-
-    ``{NAME.q8: [[50, -127]], NAME.scale: [[0.01]]}`` gives ``NAME`` and ``[[0.5, -1.27]]``.
-    """
-    for key, values in tensors.items():
-        name = key.removesuffix(".q4").removesuffix(".q8")
-        if key.endswith(".q8"):
-            yield name, values.astype(np.float32) * tensors[f"{name}.scale"]
-        elif key.endswith(".q4"):
-            # A byte is two numbers, each plus 8: those of places j (low) and j + 16 (high) of a block of 32.
-            rows, half = values.shape
-            blocks = values.reshape(rows, -1, BLOCK // 2)
-            whole = np.concatenate([blocks & 15, blocks >> 4], axis=2).astype(np.float32)
-            whole -= 8
-            whole *= tensors[f"{name}.scale"].astype(np.float32)[:, :, None]
-            yield name, whole.reshape(rows, 2 * half)
-        elif not key.endswith(".scale"):  # a bias or norm, stored unchanged
-            yield name, values
-
-
 def encoder_shape(file: Path, text: str) -> EncoderShape:
     """Read the shape of an encoder from its configuration.
 
@@ -260,7 +232,7 @@ def encoder_shape(file: Path, text: str) -> EncoderShape:
 def require_tensors(
     file: Path, shape: EncoderShape, headers: Mapping[str, Header], *, first: int | None = None
 ) -> None:
-    """Refuse a file whose tensors are not exactly those of an encoder, each quantised in one of the two ways.
+    """Refuse a file whose tensors are not exactly those of an encoder, each as ``stored_weights.py`` stores it.
 
     Args:
         file: The file that messages name.
@@ -277,17 +249,9 @@ def require_tensors(
     if len(layers) != len(layers_here):
         found = f"num_hidden_layers: {shape.num_hidden_layers}, with {len(layers_here)} layers here"
         raise _unreadable(file, f"{CONFIG}: {found}")
-    # A matrix counts as one of 4 bits if the file has such a tensor, else as one of 8 bits.
     needed: dict[str, Header] = {}
     for name, size in shape.tensors(layers, embeddings=first is None).items():
-        if len(size) == 1:
-            needed[name] = ("F32", size)
-        elif f"{name}.q4" in headers and size[1] % BLOCK == 0:
-            needed[f"{name}.q4"] = ("U8", (size[0], size[1] // 2))  # two values in a byte
-            needed[f"{name}.scale"] = ("F16", (size[0], size[1] // BLOCK))
-        else:
-            needed[f"{name}.q8"] = ("I8", size)
-            needed[f"{name}.scale"] = ("F32", (size[0], 1))
+        needed |= stored_headers(name, size, headers)
     for name in sorted({*needed, *headers}):
         if name not in headers:
             raise _unreadable(file, f"tensor {name} is missing")
@@ -342,9 +306,9 @@ def _read(
             contents = {name: tensors.get_tensor(name) for name in names}  # 4
     except (SafetensorError, OSError) as error:
         raise _unreadable(file, str(error)) from error
-    for name, values in contents.items():
-        if values.dtype.kind == "f" and not (np.abs(values) <= _LARGEST_WEIGHT).all():
-            raise ConfigurationError(f"{file}: NaN or infinite weights in {name}; use an intact file")
+    wrong = unusable(contents)
+    if wrong is not None:
+        raise ConfigurationError(f"{file}: NaN or infinite weights in {wrong}; use an intact file")
     return texts, contents, shape
 
 

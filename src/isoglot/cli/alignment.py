@@ -210,7 +210,7 @@ def score(
     if isinstance(chosen, LayerScoring):
         if "method" not in options:
             typer.echo(f"method: {chosen.options.method} (--method chooses another)", err=True)
-        from isoglot.aligners.embedding.layer_error import score_layers
+        from isoglot.aligners.embedding.score_layers import score_layers
 
         with Console():
             rows = score_layers(gold, chosen)

@@ -12,7 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from isoglot.checkpoints.packed_file import BLOCK, EncoderShape, PackedFile, restored
+from isoglot.checkpoints.packed_file import EncoderShape, PackedFile
+from isoglot.checkpoints.stored_weights import BLOCK, packed_matrix, restored
 from isoglot.core.errors import ConfigurationError
 from isoglot.modules.finite import non_finite
 
@@ -21,6 +22,8 @@ _WORDS = "embeddings.word_embeddings.weight"
 
 class PackedEmbedding(nn.Module):
     """A table of embeddings of 4 or 8 bits per value; a lookup gives bit for bit the rows of the unpacked table.
+
+    ``isoglot.checkpoints.stored_weights`` writes the codes and scales, and unpacks whole tables.
 
     8 bits: value = code · scale of the row. 4 bits: value = (code − 8) · scale of the block, and two codes in a byte:
     byte k of a block holds the code of value k in its low half, and that of value k + BLOCK / 2 in its high half.
@@ -130,8 +133,7 @@ class PackedEncoder(nn.Module):
         )
         # The word embeddings stay packed; all other tensors are unpacked now. The table joins last, as the names of its
         # buffers are not in the file.
-        bits = "q4" if f"{_WORDS}.q4" in packed.tensors else "q8"
-        codes, scale = packed.tensors[f"{_WORDS}.{bits}"], packed.tensors[f"{_WORDS}.scale"]
+        codes, scale = packed_matrix(_WORDS, packed.tensors)
         words = PackedEmbedding(codes, scale, dtype=dtype)
         others = {name: values for name, values in packed.tensors.items() if not name.startswith(_WORDS)}
         loaded = {name: torch.from_numpy(values).to(dtype) for name, values in restored(others)}

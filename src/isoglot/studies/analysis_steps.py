@@ -95,7 +95,7 @@ class BestLinks(Step):
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Choose, then measure."""
         from isoglot.aligners.embedding.aligner import EmbeddingAligner  # noqa: PLC0415 - loads the libraries
-        from isoglot.aligners.embedding.layer_error import best_choice, layer_error  # noqa: PLC0415
+        from isoglot.aligners.embedding.score_layers import best_choice, layer_error  # noqa: PLC0415
         from isoglot.aligners.gold import gold_pairs  # noqa: PLC0415
 
         # Every method at every layer on the development links; the best choice is the first.

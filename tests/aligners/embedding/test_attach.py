@@ -10,8 +10,8 @@ from refusals import refused
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.attach import attach
 from isoglot.aligners.embedding.choice import ATTACHED
-from isoglot.aligners.embedding.layer_error import best_choice
 from isoglot.aligners.embedding.options import EmbeddingOptions
+from isoglot.aligners.embedding.score_layers import best_choice
 from isoglot.core.errors import ConfigurationError
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.testing import tiny_model, tiny_tokenizer

@@ -15,9 +15,9 @@ from refusals import refused
 import isoglot as iso
 from isoglot.aligners.embedding import choice
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
-from isoglot.aligners.embedding.choice import CANDIDATES, keep_choice, kept_choice
-from isoglot.aligners.embedding.layer_error import best_choice
+from isoglot.aligners.embedding.choice import CANDIDATES, keep_choice, kept_choice, kept_density
 from isoglot.aligners.embedding.options import EmbeddingOptions
+from isoglot.aligners.embedding.score_layers import best_choice
 from isoglot.aligners.gold import gold_pairs
 from isoglot.aligners.load_aligner import aligner_request
 from isoglot.checkpoints.reading import ALIGNER_FILE
@@ -168,6 +168,11 @@ def test_far_fewer_links_than_when_it_was_tuned_are_told(encoder, tmp_path, capl
     caplog.clear()
     assert invoke(*arguments).exit_code == 0
     assert "links per word" not in caplog.text, "a sentence is too little to judge by"
+
+
+def test_few_links_in_many_words_are_kept_as_a_number_above_zero(encoder):
+    keep_choice(encoder, {"method": "argmax", "layer": 2}, density=0.00003)
+    assert kept_density(encoder, EmbeddingOptions.build(**kept_choice(encoder))) == 0.00003
 
 
 @pytest.mark.parametrize("density", ["many", -1, 0, [1]])
@@ -359,7 +364,7 @@ def test_candidates_that_encode_otherwise_are_measured_as_they_encode(encoder, t
     [(["some/hub-name"], "is not a folder"), (["ENCODER", "--set", "model=2"], "model")],
 )
 def test_tune_refuses_before_it_computes(encoder, gold, monkeypatch, arguments, message):
-    monkeypatch.setattr("isoglot.aligners.embedding.layer_error.layer_errors", None)
+    monkeypatch.setattr("isoglot.aligners.embedding.score_layers.layer_errors", None)
     named = [str(encoder) if word == "ENCODER" else word for word in arguments]
     result = invoke("tune", *named, "-g", gold)
     assert isinstance(result.exception, ConfigurationError) and message in str(result.exception)

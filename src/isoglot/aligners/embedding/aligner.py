@@ -242,10 +242,20 @@ class EmbeddingAligner:
     def extract(self, states: Mapping[int, PieceStates], pieces: list[Pieces]) -> dict[int, LinkTable]:
         """Return the links that each layer gives, with probabilities.
 
+        1. Pieces of unknown words are left out. With ``level="word"`` each word then counts as one piece in all that
+           follows, and its state is the mean of the states of its pieces.
+        2. With ``compare="cosine"`` each of these states is divided by its length.
+        3. Pieces are linked by the method (``scores.py``).
+        4. Links of pieces become links of words, and those below ``min_probability`` are left out.
+
         The states may come from :meth:`encode` of another aligner whose options encode in the same way.
         """
-        units = word_states if self.options.level == "word" else known_states
-        return {layer: self._extract(*units(table, pieces)) for layer, table in states.items()}
+        select_states = word_states if self.options.level == "word" else known_states  # 1
+        links = {}
+        for layer, all_states in states.items():
+            compared_states, compared_pieces = select_states(all_states, pieces)
+            links[layer] = self._extract(compared_states, compared_pieces)  # 2, 3, 4
+        return links
 
     def with_links(
         self, pairs: Sequence[SentencePair], table: LinkTable, pieces: Sequence[Pieces]

@@ -26,7 +26,17 @@ if TYPE_CHECKING:
     from isoglot.results.link_counts import AlignmentScore
 
 Choice = dict[str, Any]
-"""Options of an embedding aligner by name, ``method`` and ``layer`` among them."""
+"""Options of an embedding aligner by name, ``method`` and ``layer`` among them.
+
+The layer is one whole number. A kept layer is read here by :func:`with_kept`, which gives it to the aligner; by
+``scoring_of`` in ``aligners/options.py``, which scores this layer if no other is named; and by
+``isoglot.checkpoints``: ``packed.py`` packs no layer above it, ``packed_file.py`` checks it when a packed file is read.
+"""
+_LAYER_OPTIONS = ("layer",)
+"""Options that say which states of the encoder are compared. They stay when the user names another method.
+
+A new option that belongs to the layer, such as one for the mean of two layers, must be added here.
+"""
 
 
 class RatedChoice(NamedTuple):
@@ -55,7 +65,7 @@ def _candidates() -> tuple[Choice, ...]:
 
 
 CANDIDATES = _candidates()
-"""Choices that :func:`~isoglot.aligners.embedding.layer_error.best_choice` tries at each layer."""
+"""Choices that :func:`~isoglot.aligners.embedding.score_layers.best_choice` tries at each layer."""
 ATTACHED: tuple[Choice, ...] = tuple({"attach": how} for how in get_args(Attach))
 """Choices that :func:`~isoglot.aligners.tuning.tune` tries with the best candidate: where annotators link articles."""
 UNTUNED: Mapping[str, Choice] = {
@@ -140,8 +150,8 @@ def with_kept(model: str | Path, options: Mapping[str, Any]) -> Choice:
 
     1. Options that are given stay.
     2. Without ``method``, or with the one that the encoder keeps, its other options are added.
-    3. With another method only its layer is added, and :data:`UNTUNED`. So it is with another ``compare``, because a
-       temperature that suits cosines does not suit dot products.
+    3. With another method only the kept layer (``_LAYER_OPTIONS``) is added, and :data:`UNTUNED`. So it is with another
+       ``compare``, because a temperature that suits cosines does not suit dot products.
     4. A pointer network reads the layer that it was trained on, so no layer is added.
 
     An encoder keeps softmax at layer 8 with ``min_probability=0.3``: ``{"method": "argmax"}`` becomes ``{"layer": 8,
@@ -152,9 +162,10 @@ def with_kept(model: str | Path, options: Mapping[str, Any]) -> Choice:
     if method == choice.get("method") and not _compares_otherwise(options, choice):
         return {**choice, **options}
     completed = untuned(options if method is None else {"method": method, **options})
-    if "layer" in choice and method != "pointer":
-        return {"layer": choice["layer"], **completed}
-    return completed
+    if method == "pointer":  # 4
+        return completed
+    kept_layer = {name: choice[name] for name in _LAYER_OPTIONS if name in choice}
+    return {**kept_layer, **completed}
 
 
 def _compares_otherwise(options: Mapping[str, Any], choice: Choice) -> bool:
@@ -205,7 +216,10 @@ def keep_choice(model: str | Path, choice: Choice, *, density: float | None = No
 
     ``density``: Links per word that the choice gave, on the development set where that number is lowest.
     """
-    known = {} if density is None else {_DENSITY: round(density, 4)}
+    known: dict[str, float] = {}
+    if density is not None:
+        # A density that would be rounded to 0, which is refused when the file is read, is written unrounded.
+        known[_DENSITY] = round(density, 4) or density
     file = choice_file(model)
     write_json(file, {**choice, **known})
     add_to_list(file)

@@ -115,8 +115,10 @@ def _by_threshold(
     scale = options.temperature / (2.0 if options.compare == "cosine" else 1.0)
     similarity = similarity / scale
     max_pieces = options.max_pieces()
-    if max_pieces is not None and max(similarity.shape[1:]) > max_pieces:
+    longest_in_batch = max(similarity.shape[1:])
+    if max_pieces is not None and longest_in_batch > max_pieces:
         # A word that occurs several times in a long text is as similar each time; the nearest occurrence should win.
+        # Shorter pairs of the batch stay unchanged: `near_path` looks at the size of each pair without padding.
         similarity = near_path(similarity, mask, longer_than=max_pieces)
     if options.method == "softmax":
         forward, backward = softmax_probabilities(similarity, mask)
@@ -136,7 +138,9 @@ def _by_threshold(
     links = (forward > threshold) & (backward > threshold) & mask
     # 4
     if options.alone is not None:
-        links = joined_links(links & (probability >= options.min_probability), probability >= options.alone)
+        # Sure links are kept, and then every link that touches a kept one.
+        is_sure = probability >= options.alone
+        links = joined_links(links & (probability >= options.min_probability), sure=is_sure)
     return links, probability
 
 

@@ -1,10 +1,13 @@
-"""Measure the alignment error rate of each layer in one run of the encoder, and choose the best layer and method."""
+"""Score an encoder's layers on gold links, all layers in one run of the encoder, and find the best layer and method.
+
+:func:`layer_errors` has the loop over layers. ``isoglot score`` calls it by :func:`score_layers`, ``isoglot tune`` by
+:func:`best_choice`, which tries each method at each layer.
+"""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
-from operator import attrgetter, index
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -58,7 +61,7 @@ def layer_errors(
         For each aligner its score at each layer.
     """
     numbers = wanted_layers(aligners[0].model, layers)
-    totals = [dict.fromkeys(numbers, AlignmentScore()) for _ in aligners]
+    totals = [{number: AlignmentScore() for number in numbers} for _ in aligners]
     with counted(unknown, UNLINKED) as receive:
         for start in range(0, len(pairs), window):
             gold = pairs[start : start + window]
@@ -147,8 +150,13 @@ def best_choice(
         progress: Called with the name of a set, its number and how many there are.
         **options: Options of every candidate, such as ``level``; part of the choice but for device and precision.
     """
-    if chosen := sorted({"layer", *chain.from_iterable(candidates)} & set(options)):
-        raise ConfigurationError(f"this command chooses {', '.join(chosen)} itself; leave it out")
+    # The layer and every option of a candidate are chosen here.
+    chosen_here = {"layer"}
+    for candidate in candidates:
+        chosen_here.update(candidate)
+    refused = sorted(chosen_here & set(options))
+    if refused:
+        raise ConfigurationError(f"this command chooses {', '.join(refused)} itself; leave it out")
     options = {**MEASURED, **options}
     encoder = EmbeddingAligner(model, tokenizer=tokenizer, options=EmbeddingOptions.build(**options))
     fixed = {name: value for name, value in options.items() if name not in HARDWARE_OPTIONS}
@@ -165,11 +173,12 @@ def best_choice(
     def measure(
         candidates: Sequence[Choice], layers: Sequence[int], receiver_of: Callable[[str], OnUnknown]
     ) -> list[RatedChoice]:
-        """Rate each candidate at each layer; ``receiver_of``: Set's name to the receiver of its unknown words."""
-        aligners = [
-            encoder.with_options(EmbeddingOptions.build(**{**candidate, **options}))
-            for candidate in candidates
-        ]
+        """Rate each candidate at each layer of ``layers``; a ``layer`` in a candidate is not used.
+
+        ``receiver_of``: Set's name to the receiver of its unknown words.
+        """
+        built = [EmbeddingOptions.build(**{**candidate, **options}) for candidate in candidates]
+        aligners = [encoder.with_options(options_of_candidate) for options_of_candidate in built]
         errors = {}
         for number, (name, pairs) in enumerate(gold.items()):
             if progress is not None:
@@ -187,23 +196,31 @@ def best_choice(
     unknown.warn()
     extra = [choice for choice in with_best if not set(choice) & set(options)]
     if extra:
-        best = min(tried, key=attrgetter("aer")).choice
-        tried += measure([{**best, **choice} for choice in extra], [best["layer"]], lambda _: ignored)
-    return sorted(tried, key=attrgetter("aer"))
+        # The best choice is a whole one: a candidate with the fixed options and a layer. `measure` adds the same fixed
+        # options and the same layer to it once more, which changes nothing.
+        best = min(tried, key=operator.attrgetter("aer")).choice
+        completed = [{**best, **choice} for choice in extra]
+        tried += measure(completed, [best["layer"]], lambda _: ignored)
+    return sorted(tried, key=operator.attrgetter("aer"))
 
 
 def wanted_layers(model: PreTrainedModel, layers: Iterable[int] | None) -> list[int]:
-    """Check layer numbers, and return each once; by default all layers of the encoder, 0 (its embeddings) included."""
+    """Check layer numbers, and return each layer once; by default all layers, 0 (the embeddings) included.
+
+    Of two numbers of the same layer the first is returned: with 12 layers ``[12, -1]`` becomes ``[12]``.
+    """
     if layers is None:
         return list(range(num_layers(model) + 1))
     try:
-        numbers = list(dict.fromkeys(map(index, layers)))
+        # Refuses 1.5 and "1", and takes whole numbers of numpy.
+        numbers = [operator.index(layer) for layer in layers]
     except TypeError:
         numbers = []
     if not numbers:
         raise ConfigurationError(
             f"layers must be numbers, one or more, such as [6, 7, 8], got {shortened(layers)}"
         )
-    for layer in numbers:
-        layer_number(model, layer, name="layers")
-    return numbers
+    given: dict[int, int] = {}  # layer, counted from the start: the number that was given for it
+    for number in numbers:
+        given.setdefault(layer_number(model, number, name="layers"), number)
+    return list(given.values())

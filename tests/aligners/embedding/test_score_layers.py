@@ -6,8 +6,8 @@ import pytest
 from refusals import refused
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
-from isoglot.aligners.embedding.layer_error import layer_error, layer_errors
 from isoglot.aligners.embedding.options import EmbeddingOptions
+from isoglot.aligners.embedding.score_layers import layer_error, layer_errors, wanted_layers
 from isoglot.aligners.scoring import score
 from isoglot.core.errors import ConfigurationError
 from isoglot.formats.links import Alignment
@@ -51,6 +51,11 @@ def test_layers_come_in_the_order_asked_for_and_progress_is_told() -> None:
     )
     assert list(found) == [3, 1]
     assert steps == [(8, 12), (12, 12)]
+
+
+@pytest.mark.parametrize(("layers", "tried"), [([3, -1, 1], [3, 1]), ([-1, 3], [-1])])
+def test_two_numbers_of_one_layer_are_one_layer(layers: list[int], tried: list[int]) -> None:
+    assert wanted_layers(tiny_model("bert"), layers) == tried
 
 
 def test_mistakes_are_told() -> None:
