@@ -46,11 +46,7 @@ SIZES: dict[str, Any] = {
     "filter": "itermax",  # the authors' code, SimAlign's; Eq. 7-9: printed
     "links": "intersection",  # of optimal transport; §4.3 has those of §3.1: printed
     "floor": 1e-6,  # of similarities in optimal transport; not given; the released aligner runs without one: 0
-    "self_after": (
-        400,
-        1_500,
-        None,
-    ),  # steps labelled by the corpus: at first an encoder this small labels badly
+    "self_after": (400, 1_500, None),  # steps labelled by the corpus: a small encoder labels badly at first
     "from_scratch": False,  # §6: true starts from new weights, and never labels by the corpus (no `self_after`)
     "tag_rate": (5e-4, 3e-4, None),  # of fine-tuning; the paper's grids are the preset's (Table 12)
     "pair_rate": (3e-4, 2e-4, None),
