@@ -10,7 +10,7 @@ import pytest
 from commands import invoke
 
 from isoglot.core.errors import ConfigurationError
-from isoglot.papers.demo import run_demo
+from isoglot.papers.demo import INTRODUCTION, run_demo
 from isoglot.results.rows import read
 
 NAMES = ["MLM", "XLM", "DICT-MLM", "ALIGN-MLM"]
@@ -32,6 +32,10 @@ TINY = {
 def command(out: Path, *more: str) -> list[str]:
     settings = [word for name, value in TINY.items() for word in ("--set", f"{name}={value}")]
     return ["demo", "--out", str(out), "--steps", "3", "--workers", "2", *settings, *more]
+
+
+def test_no_word_of_the_introduction_is_torn_apart() -> None:
+    assert re.findall(r"\w- \w", INTRODUCTION) == []
 
 
 @pytest.mark.slow

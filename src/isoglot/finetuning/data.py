@@ -33,7 +33,7 @@ class LengthOrder(torch.utils.data.Sampler[int]):
 
     Args:
         lengths: Length of the longest row of each group.
-        groups_per_step: Groups in one optimiser step of one device.
+        groups_per_step: Groups that this process has in one optimiser step.
         bucket: Steps in a pool.
         seed: The run's seed.
     """
@@ -58,12 +58,14 @@ class LengthOrder(torch.utils.data.Sampler[int]):
             pool = pool[np.argsort(-self.lengths[pool], kind="stable")]  # 2
             full_steps = len(pool) // size
             shuffled = torch.randperm(full_steps, generator=generator).tolist()  # 3
+            # The full steps are numbered from 0, so the smaller step behind them has the number `full_steps`. Its slice
+            # of the pool is empty if there is none.
             for step in [*shuffled, full_steps]:
                 yield from pool[step * size : (step + 1) * size].tolist()
 
 
 def grouped(rows: Sequence[EncodedRow], dataset: Dataset) -> list[list[dict[str, Any]]]:
-    """Put the code-switched copies of an original into one batch.
+    """Put the code-switched copies of an original into one group, whose rows share a batch.
 
     A copy of a long question has several rows, its windows. The first windows of all copies are one group, their second
     windows the next, and so on. A group lacks the copies that have fewer windows: copies of 3 and 2 windows make groups
@@ -77,7 +79,8 @@ def grouped(rows: Sequence[EncodedRow], dataset: Dataset) -> list[list[dict[str,
         copies.setdefault(row.example, []).append(row.inputs)
     groups = []
     for copies in copies_of.values():
-        for number in range(max(map(len, copies.values()))):
+        most_windows = max(len(windows) for windows in copies.values())
+        for number in range(most_windows):
             group = [windows[number] for windows in copies.values() if number < len(windows)]
             groups.append(group)
     return groups
@@ -86,28 +89,30 @@ def grouped(rows: Sequence[EncodedRow], dataset: Dataset) -> list[list[dict[str,
 def training_rows(
     task: TrainableTask, languages: Sequence[str], options: FinetuneOptions, *, seed: int
 ) -> tuple[Dataset, dict[str, Dataset]]:
-    """Read the training rows of all languages, and hold rows out for development.
+    """Read the training rows of all languages, and find their development rows or hold some out.
 
     For each language:
 
-    1. Code-switching: each row is matched with its original in the language ``pivot``, before any row is held out.
+    1. Code-switching: each row gets an ``id`` that its original in the language ``pivot`` has too. Data without ids get
+       the row numbers, before any row is held out and the numbers change.
     2. Development rows of the data themselves: a column may name the split of each row, ``train`` or ``dev``. Those of
        ``dev`` are the development data; the reader of the training data has left them out.
     3. Without a development row by rule 2 and without a file of development data, a random share of the rows is held
        out (``dev_fraction``). The share is held out with ``select="last"`` too, which reads no development rows: a
        change of ``select`` must not change the training rows.
-    4. Code-switching: each training row becomes its copies.
+    4. Code-switching: each training row is mixed with the original of its ``id``, and becomes its copies.
     5. ``max_train_examples`` is shared among the languages: each gives its first rows.
 
     Returns:
-        The training rows of all languages in one data set, and the rows for development by language.
+        The training rows of all languages in one data set, and the development rows by language. German and French
+        with 100 rows each and ``dev_fraction=0.1`` give 180 rows and ``{"de": 10 rows, "fr": 10 rows}``.
     """
     if options.copies > 1 and len(languages) > 1:
         raise ConfigurationError(f"setting {options.setting} takes one language, got {', '.join(languages)}")
     loaded = {code: load_rows(task, code, "train") for code in languages}
     require_distinct_rows(loaded, {code: locations_of(task, code, "train") for code in languages})
     parts: list[Dataset] = []
-    held_out: dict[str, Dataset] = {}
+    dev_rows: dict[str, Dataset] = {}
     for code in languages:
         rows, pivot_rows = loaded[code], None
         if options.copies > 1:  # 1
@@ -117,28 +122,28 @@ def training_rows(
                     f"translations with [[language]], the originals' with [[pivot='{code}']]"
                 )
             rows, pivot_rows = with_ids(rows, load_rows(task, options.pivot, "train"))
-        dev = None
-        # `select="last"` reads no development rows, so without `dev_fraction` none are looked for.
-        # With it rule 3 asks whether there are any.
-        needs_dev = options.select != "last" or options.dev_fraction > 0
-        if needs_dev and split_column(rows) is not None:  # 2
-            dev = _dev_by_column(task, code)
-        if dev is not None:
-            held_out[code] = dev
+        named_dev = None
+        # With `select="last"` nobody reads development rows, but `dev_fraction` needs to know whether there are any:
+        # rule 3 holds out a share only if there are none.
+        looks_for_dev = options.select != "last" or options.dev_fraction > 0
+        if looks_for_dev and split_column(rows) is not None:  # 2
+            named_dev = _dev_by_column(task, code)
+        if named_dev is not None:
+            dev_rows[code] = named_dev
         elif options.dev_fraction and not task.data.has_dev(code):  # 3
             column = group_column(rows, task.group)
-            rows, held_out[code] = hold_out(rows, options.dev_fraction, together=column, seed=seed)
+            rows, dev_rows[code] = hold_out(rows, options.dev_fraction, together=column, seed=seed)
         if pivot_rows is not None:  # 4
-            rows = code_switch(rows, pivot_rows, keep=options.copies > 2)
+            rows = code_switch(rows, pivot_rows, keep=options.keeps_translations)
         if options.max_train_examples is not None:  # 5
             rows = rows.select(range(min(rows_per_language(options, languages), len(rows))))
         parts.append(rows)
     if len(parts) == 1:
-        return parts[0], held_out
+        return parts[0], dev_rows
     # Columns that only some of the languages have cannot be joined.
     first, *others = parts
     shared = [name for name in first.column_names if all(name in part.column_names for part in others)]
-    return concatenate_datasets([part.select_columns(shared) for part in parts]), held_out
+    return concatenate_datasets([part.select_columns(shared) for part in parts]), dev_rows
 
 
 def rows_per_language(options: FinetuneOptions, languages: Sequence[str]) -> int:
@@ -161,11 +166,12 @@ def rows_per_language(options: FinetuneOptions, languages: Sequence[str]) -> int
 
 
 def dev_sets(
-    task: TrainableTask, languages: Sequence[str], options: FinetuneOptions, held_out: dict[str, Dataset]
+    task: TrainableTask, languages: Sequence[str], options: FinetuneOptions, dev_rows: dict[str, Dataset]
 ) -> list[tuple[str, Dataset]]:
     """Find the languages and development data by which the checkpoint is chosen; none with ``select="last"``.
 
-    ``held_out`` has the rows that :func:`training_rows` set aside; other languages have development data of their own.
+    ``dev_rows``: The development rows that :func:`training_rows` returned. They come first; for a language without any
+    the task's own development data are read.
     """
     if options.select == "last":
         return []
@@ -176,7 +182,7 @@ def dev_sets(
                 "select=joint needs the languages to choose by: [[select_languages='en,de,es']]"
             )
         chosen = list(options.select_languages)
-    dev = dict(held_out)
+    dev = dict(dev_rows)
     for code in chosen:
         if code not in dev:
             rows = load_rows(task, code, "dev") if task.data.has_dev(code) else _dev_by_column(task, code)
@@ -203,8 +209,8 @@ def _dev_by_column(task: TrainableTask, code: str) -> Dataset | None:
 def hold_out(dataset: Dataset, share: float, *, together: str | None, seed: int) -> tuple[Dataset, Dataset]:
     """Divide a data set at random into training rows and a share that is held out.
 
-    ``together``: A column whose equal values stay on one side, such as the paragraph of a question: the share is then
-    one of the paragraphs. ``None`` if each row stands for itself.
+    ``together``: A column whose equal values stay on one side, such as the paragraph of a question; a share of 0.1 is
+    then a tenth of the paragraphs, with all of their questions. ``None``: a tenth of the rows.
     """
     values = list(range(len(dataset))) if together is None else list(dataset[together])
     distinct = list(dict.fromkeys(values))

@@ -156,7 +156,7 @@ class FineTuning:
                 raise
 
     def _rename(self) -> None:
-        """Write the requested name of the run into the card of a finished one: nothing else depends on the name."""
+        """Write the requested name of the run into the card of a finished run: nothing else depends on the name."""
         card_file = self.folder / CHECKPOINT / TASK_FILE
         card = read_json(card_file)
         name = self.options.run
@@ -236,10 +236,10 @@ class FineTuning:
         # Read the data and check the settings against them.
         grid = self.options.grid()
         tokenizer = tokenizer_for(self.checkpoint)
-        dataset, held_out = training_rows(self.task, self.languages, self.options, seed=self.seed)
+        dataset, dev_rows = training_rows(self.task, self.languages, self.options, seed=self.seed)
         # The development data are read before there is a model, because a task with a model takes only the labels that
         # the model knows. So all combinations are measured on the same examples.
-        data = TrainingData(dataset, dev_sets(self.task, self.languages, self.options, held_out))
+        data = TrainingData(dataset, dev_sets(self.task, self.languages, self.options, dev_rows))
         labels = self.task.labels(dataset)
         require_labels(self.options.class_weight, labels, self.task.name)
         require_metric(self.task, self.options.select_metric, data.dev, labels)

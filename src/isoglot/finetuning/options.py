@@ -75,8 +75,8 @@ class FinetuneOptions(Options):
     )
     setting: Literal["zero_shot", "translate_train", "code_switch", "code_switch_and_originals"] = option(
         "zero_shot",
-        "Experimental setup, recorded with the run; code_switch mixes translations with their originals, "
-        "code_switch_and_originals also keeps the translations as they were (the originals in its name).",
+        "Experimental setup, recorded with the run; code_switch mixes translations with their originals in the "
+        "pivot language, code_switch_and_originals also keeps each translation unmixed.",
     )
     pivot: str = option(
         "en",
@@ -163,6 +163,14 @@ class FinetuneOptions(Options):
         mixed each way; ``code_switch_and_originals`` adds the translation itself.
         """
         return {"code_switch": 2, "code_switch_and_originals": 3}.get(self.setting, 1)
+
+    @property
+    def keeps_translations(self) -> bool:
+        """Whether a translation itself is trained on beside its two mixed rows.
+
+        The name of the setting calls it an original. Elsewhere an original is the text in the pivot language.
+        """
+        return self.setting == "code_switch_and_originals"
 
     def single(self, name: str) -> float:
         """Return a setting that may be a list as one number.

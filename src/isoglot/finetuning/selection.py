@@ -75,8 +75,8 @@ def _unknown_metric(task: TrainableTask, metric: str, names: Iterable[str]) -> C
 class DevelopmentScorer:
     """Score development data of several languages; the trainer keeps the checkpoint with the highest mean.
 
-    The trainer evaluates one list of rows: those of all languages, the longest first, so that little is padded.
-    ``parts`` has the rows of each language, ``order`` the place of each row of that list among all parts.
+    The trainer evaluates one list, ``rows``: those of all languages, the longest first, so that little is padded.
+    ``parts`` has the rows of each language. Row k of the list is row ``order[k]`` of the parts, one behind the other.
     """
 
     def __init__(

@@ -92,11 +92,11 @@ def train_head(  # noqa: PLR0913 - what one run is made of
     rows = task.encode(dataset, tokenizer, model, training=True)
     if not len(rows):
         raise ConfigurationError("no training rows are left; check the training data")
-    unknown = add_language_ids(rows, dataset, attached(model))
-    if unknown:
+    unknown_languages = add_language_ids(rows, dataset, attached(model))
+    if unknown_languages:
         note = (
-            f"no language embedding for {', '.join(sorted(unknown))}: the mean of the others is added; name the ids "
-            "with [[language_ids=IDS]]"
+            f"no language embedding for {', '.join(sorted(unknown_languages))}: the mean of the others is added; name "
+            "the ids with [[language_ids=IDS]]"
         )
         progress.note(spelled(note))
     code_switched = ORIGINAL in dataset.features
@@ -127,7 +127,8 @@ def train_head(  # noqa: PLR0913 - what one run is made of
         callbacks=[Watcher(progress, metric), *early_stop, *callbacks],
     )
     trainer.class_weights = weights
-    # Here of this process: `train_batch_size` is `per_device_train_batch_size` times the GPUs that the process uses.
+    # `groups_per_step` counts the groups of this process: `train_batch_size` is `per_device_train_batch_size` times the
+    # number of GPUs that the process uses.
     groups_per_step = trainer.args.train_batch_size * options.gradient_accumulation
     lengths = np.array([row_lengths(group).max() for group in groups], np.int64)
     trainer.order = LengthOrder(lengths, groups_per_step, bucket=options.bucket, seed=seed)
@@ -331,8 +332,9 @@ class _Trainer(StagedTrainer):
             loss, outputs = weighted_loss(model, inputs, self.class_weights)
         if model.training and num_items_in_batch is not None:
             share = self._items(inputs).to(loss.device) / num_items_in_batch  # 1
-            # 2. The last step of an epoch may have fewer micro-batches than the others: `current_` counts those here.
-            loss = loss * share * self.current_gradient_accumulation_steps * self.args.world_size
+            # 2. The micro-batches of this step: the last step of an epoch may have fewer than the others.
+            micro_batches = self.current_gradient_accumulation_steps
+            loss = loss * share * micro_batches * self.args.world_size
         return (loss, outputs) if return_outputs else loss
 
     def _items(self, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:

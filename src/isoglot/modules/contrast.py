@@ -14,8 +14,8 @@ class ProjectionHead(nn.Module):
     ``kind``: With ``mlp`` z = W₂ ReLU(W₁ h) (PPA, Eq. 2), where W₁ maps hidden to hidden numbers and W₂ hidden to size;
     with ``linear`` it is one matrix (InfoXLM); with ``none`` z is h. A ``bias`` starts at 0; the papers write none.
 
-    :class:`~isoglot.losses.KeyQueueContrast` builds it. Checkpoints have the weights as ``projection.maps.0.weight``
-    and so on, so a kind keeps its maps, and another architecture is another kind.
+    :class:`~isoglot.losses.KeyQueueContrast` builds it. Do not change the maps of a kind, add another kind: checkpoints
+    have the weights by the numbers of the maps, ``projection.maps.0.weight``.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class ProjectionHead(nn.Module):
         if len(self.maps) > 0:
             states = states.to(next(self.maps.parameters()).dtype)
         for number, layer in enumerate(self.maps):
-            if number > 0:  # between the two maps of `mlp`
+            if number > 0:  # between two maps
                 states = states.relu()
             states = layer(states)
         return states
@@ -138,8 +138,8 @@ def mixed_inputs(
     """Concatenate sentences 2i and 2i + 1 of a batch (InfoXLM's mixup contrast) to ⌈batch / 2⌉ inputs.
 
     ``[CLS] a b [SEP]`` and ``[CLS] c [SEP]`` become ``[CLS] a b [SEP] c [SEP]``: the second sentence loses its first
-    token. An odd last sentence is joined with the first of the batch. Inputs are padded on the right, and cut at
-    ``longest``; position ids are left to the encoder.
+    token. The last sentence of an odd batch is joined with the first of the batch. Inputs are padded on the right, and
+    cut at ``longest``; position ids are left to the encoder.
 
     ``inputs``: encoder inputs of the sentences, at least one, (batch, length) each, among them ``attention_mask``.
     ``swap``: bool (mixed inputs,): whether sentence 2i + 1 stands first.

@@ -192,8 +192,8 @@ def _enter_block(nearest: Neighbours, block: Tensor, *, first_row: int, first_co
         rows, block = better + first_row, block[better]
     block = block.contiguous()
     similarities, columns = block.topk(min(count + 1, block.shape[1]), dim=1)
-    # Where the last place and the next are equally near, topk takes any of the equal ones. A stable sort of such rows,
-    # which are few, takes the first. One column more than needed shows where that is.
+    # Of equally near columns topk takes any. That is wrong where the last place and the next column are tied, so one
+    # column more than `count` is read to see it. A stable sort of such rows, which are few, takes the first column.
     if similarities.shape[1] > count:
         tied = (similarities[:, count - 1] == similarities[:, count]).nonzero()[:, 0]
         if len(tied):

@@ -13,14 +13,16 @@
 #
 # This is ordinary autograd: W gets one dense gradient through one edge, as DDP, FSDP, accumulation and hooks expect.
 #
-# Adding in place is safe because no other reader holds the incoming tensor: a tail is read by the next reader alone.
-# The exception is a tail that is also the `dense_slot` of a reader (below). Then autograd sums the gradients of both,
-# and only the sum is passed on.
+# A reader may compute its gradient in an autograd function of its own. A *slot* is an input of such a function that is
+# never read: it only gives the function a place to return a gradient to. There are two kinds:
 #
-# A *slot* is an input of a reader's own autograd function that is never read: it only gives that function a place to
-# return a gradient to. With the three of `product_slots` the reader is a link of the chain: it returns the factors of
-# its gradient, and their product is added in place. With the one of `dense_slot` the reader adds nothing itself: it
-# returns its whole gradient to a tail that the next reader reads too.
+# - `product_slots` are three, for a gradient that is a product: the reader returns the two factors and a scale, and
+#   its link of the chain multiplies them out and adds the product in place.
+# - `dense_slot` is one, for a gradient that is made already, V × h numbers. The slot is the tail itself, which the next
+#   reader reads too, so the reader is no link of the chain.
+#
+# Adding in place is safe because nobody else holds the tensor that comes in: a tail has one reader, the next link. Only
+# a tail that is also a dense slot has two. Then autograd first sums both gradients, and the sum is passed on.
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -115,8 +117,9 @@ class _Rows(torch.autograd.Function):
         ctx: Any, tail: Tensor, weight: Tensor, ids: Tensor, padding: int | None
     ) -> tuple[Tensor, Tensor]:
         ctx.set_materialize_grads(False)
-        # Kept as attributes: a separate backward of a later reader's loss runs through this node too, and would free
-        # saved tensors before the backward of these rows.
+        # Attributes, not `save_for_backward`: a backward frees saved tensors. If the loss of a later reader has its own
+        # backward, the gradient passes this link of the chain on the way to W. The backward of these rows comes after
+        # that one, and still needs the ids.
         ctx.ids, ctx.padding, ctx.dtype, ctx.shape = ids, padding, tail.dtype, tail.shape
         return _slot(tail, tail.shape, _sum_dtype(tail.dtype)), weight.index_select(0, ids)
 
@@ -174,14 +177,14 @@ def add_product(
     ``total``: ``None`` stands for zeros, which need not be made: at 120,000 rows each pass over the matrix counts.
     """
     if total is not None:
-        total = total.contiguous()  # copies nothing, but for the stand-ins that torch.compile traces with
+        total = total.contiguous()  # a copy only of the stand-ins that torch.compile traces with
     with torch.autocast(left.device.type, enabled=False):
         if left.dtype == dtype:
             if scale is not None:
                 right = right * scale.to(dtype)
             return torch.mm(left.t(), right) if total is None else total.addmm_(left.t(), right)
         # Factors in half precision: some rows of the product at a time, so that little of it is held in that type.
-        new = total is None
+        total_is_new = total is None
         if total is None:
             total = torch.empty((left.shape[1], right.shape[1]), dtype=dtype, device=left.device)
         step = max(1, _PRODUCT.get(left.device.type, _PRODUCT["cuda"]) // max(1, right.shape[1]))
@@ -190,7 +193,7 @@ def add_product(
             part = torch.mm(left[:, rows].t(), right).to(dtype)
             if scale is not None:
                 part.mul_(scale.to(dtype))
-            if new:
+            if total_is_new:
                 total[rows] = part
             else:
                 total[rows] += part

@@ -18,6 +18,9 @@ The words of this room:
 - *spoken*: the languages of a task or of bitext; *code*: one language.
 - *table*, of a cell: ``weam:Table1``, with a colon, is a table of the paper, with the paper's rows and columns.
   ``weam/masking_rate``, with a slash, is our own: its rows and columns are those that the study gives to ``lab.cell``.
+- *row* and *column* of a paper's table: entries of ``isoglot/reports/data/papers.json``. All fields of a row but
+  ``label`` and ``values`` are its ``attributes``: ``row.attributes["group"]``. The fields of a column, ``column.task``,
+  are those of ``PaperColumn`` in ``isoglot/reports/papers.py``.
 - *warmup*: in ``SIZES`` of ``ppa.py`` of fine-tuning, elsewhere of pre-training; ``…_warmup`` is of fine-tuning. In
   fine-tuning a value below 1 is a share of all steps.
 - *the world*: the miniature world, English text and task data that `isoglot world` generates.

@@ -53,8 +53,8 @@ INTRODUCTION = (
     "every true translation is known. Four small encoders learn both from scratch. MLM only fills in masked words "
     "of each language; XLM also does so in pairs of translated sentences; DICT-MLM sometimes has to answer with "
     "the translation of a masked word; ALIGN-MLM fills in masked words and pulls the vectors of a dictionary's "
-    "word pairs together. Each is then fine-tuned on English and tested on the copy (zero-shot, ZS), or fine- "
-    "tuned and tested on the copy (supervised, SUP). Δ = SUP − ZS is what the change of language costs: the "
+    "word pairs together. Each is then fine-tuned on English and tested on the copy (zero-shot, ZS), or "
+    "fine-tuned and tested on the copy (supervised, SUP). Δ = SUP − ZS is what the change of language costs: the "
     "nearer to 0, the better the encoder transfers."
 )
 """First paragraph of the page."""

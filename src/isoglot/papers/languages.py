@@ -340,8 +340,9 @@ def fill(
 ) -> None:
     """Add every cell of a paper's table to the study, except its averages, which the report computes.
 
-    The table's rows and columns are the paper's. A column of our own is added beside them, cell by cell:
-    ``lab.cell(table, row=row_labels(row), column="tokens", value=..., added=True)``.
+    The table's rows and columns are the paper's. A row or column of our own is added beside them, cell by cell:
+    ``lab.cell(table, row="WEAM", column=column.id, value=..., added=True)`` is a cell of a new row,
+    ``lab.cell(table, row=row_labels(row), column="tokens", value=..., added=True)`` one of a new column.
 
     Args:
         lab: Lab of the study.

@@ -128,7 +128,7 @@ _COPIES_BY_TASK = {"xnli": ("fr", "es", "de", "zh", "hi"), "mlqa": ("es", "de", 
 def table1(lab: Lab) -> None:
     """Sentence pairs by language: those that are read, and those that PPA is trained on."""
     note = "Counted in the corpora of PPA's recipe. A row of one corpus has what is read of it."
-    languages.fill(lab, "ppa:Table1", partial(_pairs, lab), note=note, seeds=[1], is_result=False)
+    languages.fill(lab, "ppa:Table1", partial(_pair_count, lab), note=note, seeds=[1], is_result=False)
 
 
 def table3(lab: Lab) -> None:
@@ -203,7 +203,7 @@ def _task(lab: Lab, kind: str) -> StudyTask:
     return StudyTask(kind, languages.task_data(lab, kind, copies), spoken, preset="ppa", train=train)
 
 
-def _pairs(lab: Lab, row: PaperRow, column: PaperColumn, seed: int) -> float:
+def _pair_count(lab: Lab, row: PaperRow, column: PaperColumn, seed: int) -> float:
     """A number of sentence pairs; ``total`` is the sum over the languages."""
     group, label = row.attributes["group"], row.label
 
@@ -223,12 +223,16 @@ def _pairs(lab: Lab, row: PaperRow, column: PaperColumn, seed: int) -> float:
         if _CORPORA.get(column.language) != label:
             raise UnavailableError("not a file of its own: see Total")
 
-    # "Ours (250k)" counts the pairs that this model is trained on, the other rows all pairs that are read.
-    is_trained_on = group == "Used for PPA"
-    pairs = label.removeprefix("Ours (").removesuffix(")") if is_trained_on else "2M"
-    counted = "kept" if is_trained_on else "read"
-    sections = _sections(lab, "ppa", pairs)
-    count = languages.counted(lab, f"ppa {pairs}", "ppa", languages.start(lab, _MBERT), sections)
+    # "Ours (250k)" counts the pairs that the model of 250k is trained on. The other rows count all pairs that are read;
+    # reading ends where the limit is reached, so they take the largest one.
+    if group == "Used for PPA":
+        limit = label.removeprefix("Ours (").removesuffix(")")
+        counted = "kept"
+    else:
+        limit = "2M"
+        counted = "read"
+    sections = _sections(lab, "ppa", limit)
+    count = languages.counted(lab, f"ppa {limit}", "ppa", languages.start(lab, _MBERT), sections)
     wanted = [code for code in spoken if column.language in ("", code)]  # the column `total` has no language
     return sum(count(f"bitext/en-{code}/{counted}") for code in wanted)
 

@@ -180,7 +180,7 @@ def _statistical_error(lab: Lab, method: str, column: str) -> float:
 
 
 def _encoder_error(lab: Lab, system: str, seed: int, column: str) -> float:
-    """AER of an encoder on a test pair; or the least mean AER (``dev``) and the ``layer`` that it was reached at."""
+    """AER of an encoder on a test pair, its least mean AER on development links (``dev``), or the ``layer`` of that."""
     encoder = _encoder(lab, system, seed)
     dev, test = gold_files(lab)
     work = lab.make(
@@ -338,7 +338,7 @@ def _question_training(lab: Lab, task: StudyTask, row: str) -> _TrainingData:
 def _projected(lab: Lab, labels: str, translation: str, language: str, kind: str) -> Work:
     """Carry labels to a translation with the packaged aligner.
 
-    The packaged aligner knows no derived language, so in the miniature world the HMM carries them.
+    The packaged aligner knows no derived language, so in the miniature world the HMM carries the labels.
     """
     options = {"kind": kind, **lab.at({"method": "hmm"}, {}, {})}
     return lab.make(

@@ -45,9 +45,9 @@ SIZES: dict[str, Any] = {
     "order": "official",  # the authors' code: columns first; Eq. 6: paper, rows first
     "filter": "itermax",  # the authors' code, SimAlign's; Eq. 7-9: printed
     "links": "intersection",  # of optimal transport; §4.3 has those of §3.1: printed
-    "floor": 1e-6,  # of its similarities, not given; the released aligner's has no effect: 0
-    "self_after": (400, 1_500, None),  # steps labelled by the corpus: an encoder this small cannot at first
-    "from_scratch": False,  # §6: true starts from new weights, without the cold start that self-labelling needs
+    "floor": 1e-6,  # of similarities in optimal transport; not given; the released aligner runs without one: 0
+    "self_after": (400, 1_500, None),  # steps labelled by the corpus: a small encoder labels badly at first
+    "from_scratch": False,  # §6: true starts from new weights, and never labels by the corpus (no `self_after`)
     "tag_rate": (5e-4, 3e-4, None),  # of fine-tuning; the paper's grids are the preset's (Table 12)
     "pair_rate": (3e-4, 2e-4, None),
     "question_rate": (5e-4, 2e-4, None),
@@ -65,9 +65,9 @@ ABOUT = {
         "The miniature world; derived copies of it play German, Spanish, French, Hindi and Chinese. XLM-R is an "
         "encoder of 4 layers trained on all of them: where layers label and point, its 2, 3 and 4 stand for 8, 10 "
         "and 12. The first half "
-        "of the steps is labelled by the links of construction, the second half by the model itself (an encoder "
-        "this small cannot at first). XQuAD, MLQA and TyDiQA are the same stories, with their own metrics and "
-        "random numbers."
+        "of the steps is labelled by the links of construction, because an encoder this small labels badly at "
+        "first; the second half by the model itself. XQuAD, MLQA and TyDiQA are the same stories, with their own "
+        "metrics and random numbers."
     ),
     "small": (
         "Real text in English, German, Spanish, French, Hindi and Chinese, and an encoder of 4 layers trained on it "
@@ -118,7 +118,7 @@ _USUAL = {
 def table1(lab: Lab) -> None:
     """XTREME, mean over languages."""
     note = "Rows with a star are other papers' numbers, and so is mT5's; of ours only mT5's encoder is fine-tuned."
-    languages.fill(lab, "xlm_align:Table1", partial(_by_language, lab), note=note)
+    languages.fill(lab, "xlm_align:Table1", partial(_task_score, lab), note=note)
 
 
 def table2(lab: Lab) -> None:
@@ -134,7 +134,7 @@ def _table(number: int, title: str, *, short: bool = False) -> Callable[[Lab], N
 
     def study(lab: Lab) -> None:
         seeds = lab.size["ablation_seeds" if short else "seeds"]
-        languages.fill(lab, f"xlm_align:Table{number}", partial(_by_language, lab, short=short), seeds=seeds)
+        languages.fill(lab, f"xlm_align:Table{number}", partial(_task_score, lab, short=short), seeds=seeds)
 
     study.__name__, study.__doc__ = f"table{number}", title
     return study
@@ -189,7 +189,7 @@ def _data(lab: Lab, number: int, stream: str, note: str) -> None:
         place = str(row.attributes.get("pair") or row.attributes["lang"])
         code = place.removeprefix("en-")
         has_data = lab.scale == "paper" or code in ("en", *COPIES)
-        # Column to the count that fills it. Without data it is empty, and `_counted` says why.
+        # Column -> name of the count that fills it. Without data the name is empty, and `_counted` says why (2).
         columns = {"size_gb": "gigabytes" if has_data else ""}
         if stream and has_data:
             columns |= {"sentences": "kept", "tokens": "tokens"}  # 1
@@ -238,8 +238,11 @@ def figure2(lab: Lab) -> None:
     lab.figure("xlm_align figure2", draw)
 
 
-def _by_language(lab: Lab, row: PaperRow, column: PaperColumn, seed: int, *, short: bool = False) -> float:
-    """Return the zero-shot score of the row's encoder in the column's language; without one, the mean over all.
+def _task_score(lab: Lab, row: PaperRow, column: PaperColumn, seed: int, *, short: bool = False) -> float:
+    """Return the zero-shot score of the row's encoder on the column's task.
+
+    The score is that of the column's language (Tables 13-19), or the mean over all languages if the column has none
+    (Tables 1 and 3-7).
 
     The metric is the column's. ``mean()`` and ``value(language)`` without a metric would take the task's own.
     """
@@ -351,7 +354,8 @@ def _sections(lab: Lab, system: str, choices: dict[str, Any], *, short: bool = F
         views["pair"] = {**masked, "max_length": 256} if is_small else masked
 
     objectives: dict[str, Any] = {}
-    if system in ("xlm_align", "xlm_align_no_tlm"):
+    has_word_alignment = system in ("xlm_align", "xlm_align_no_tlm")
+    if has_word_alignment:
         # The paper's layers of 12, and those at about the same depth in an encoder of 4.
         layers = {8: 8, 10: 10, 12: 12} if is_paper else {8: 2, 10: 3, 12: 4}
         objectives["word_alignment"] = {
@@ -372,7 +376,7 @@ def _sections(lab: Lab, system: str, choices: dict[str, Any], *, short: bool = F
             streams["bitext"] = {"kind": "aligned", "sampling_exponent": None, "sources": sources}
             if is_small:
                 streams["bitext"]["encode"] = {"max_length": 256, "max_side": 126}
-        if objectives and not size["from_scratch"]:
+        if has_word_alignment and not size["from_scratch"]:
             # A small encoder labels badly at first: it learns from the links of the corpus until `self_after`.
             objectives["word_alignment"]["labels"] = "corpus_then_self"
             objectives["word_alignment"]["self_after_step"] = size["self_after"]

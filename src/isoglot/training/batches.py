@@ -271,14 +271,14 @@ def _budget_borders(costs: Sequence[NDArray[np.int64]], budget: int) -> list[int
         budget: Tokens of a batch.
     """
     size = len(costs[0])
-    # A batch of more positions than this would be over the budget even if all were the cheapest one. The limit keeps
-    # the arrays below short: they are made again for each batch.
+    # A batch of more than `most_positions` would be over the budget even if each position were as cheap as the cheapest
+    # one. The limit keeps the arrays below short: they are made again for each batch.
     cheapest = max(1, int(np.sum(costs, axis=0).min()))
-    most = max(1, budget // cheapest)
+    most_positions = max(1, budget // cheapest)
     borders = [0]
     while borders[-1] < size:
         start = borders[-1]
-        stop = min(start + most, size)
+        stop = min(start + most_positions, size)
         # Entry k is the padded size of a batch of the next k + 1 positions.
         padded = np.zeros(stop - start, np.int64)
         for cost in costs:

@@ -143,7 +143,7 @@ class LossReports(TrainerCallback):
 
 
 def endless_warmup(args: TrainingArguments, steps: int, setting: str) -> str:
-    """Return a note on a warm-up that is as long as the run, so that the learning rate only rises; empty if it is not.
+    """Return a note on a warm-up that is as long as the run, so that the learning rate only rises; else an empty text.
 
     ``setting``: Name of the setting, as the note spells it.
     """
@@ -186,13 +186,17 @@ class _Losses(NamedTuple):
 
 
 class StepMeter:
-    """Sum losses and metrics from one log to the next. The sums stay on the device, so that no step waits for them."""
+    """Sum losses and metrics from one log to the next. The sums stay on the device, so that no step waits for them.
+
+    Each name in the log has a sum and a count of its own, and the log shows sum / count. A loss or a metric counts its
+    items; a number that belongs to no items would be added with the count 1.
+    """
 
     def __init__(self) -> None:
         self.tokens = 0
         # The number of items of each objective in the whole run, from its first step to the last flush.
         self.counts: dict[str, float] = {}
-        # By the name in the log, such as `mlm/loss`: a tensor of two numbers, the sum and the number of its items.
+        # By the name in the log, such as `mlm/loss`: a tensor of two numbers, the sum and the count.
         self._sums: dict[str, Tensor] = {}
         self._unchecked: list[_Losses] = []
         self._last_flush = time.perf_counter()
@@ -272,6 +276,6 @@ class StepMeter:
         return logs
 
     def _add(self, name: str, total: Tensor, count: Tensor) -> None:
-        """Add a sum and its number of items to those under a name."""
+        """Add to the sum and the count of a name."""
         both = torch.stack([total.reshape(()), count.to(total.device).reshape(())])
         self._sums[name] = self._sums[name] + both if name in self._sums else both

@@ -109,7 +109,7 @@ def pad(
     The suffix of a key decides the value that it is padded with (:func:`isoglot.views.base.padding_value`).
 
     Args:
-        examples: What a view makes of each example: batch keys to tensors.
+        examples: The tensors that a view makes of each example, by batch key.
         pad_token_id: The value that ids of pieces are padded with.
         multiple: Keys with one value per token are padded to a multiple of this length. Others, such as links or one
             value for each example, are not.

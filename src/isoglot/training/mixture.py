@@ -178,9 +178,11 @@ class Mixture(torch.utils.data.Dataset[dict[str, Any]]):
                     # Sorted by the same lengths, all streams come into the same order, so each position keeps exactly
                     # one example.
                     lengths = dict.fromkeys(lengths, length_of_example)
+                sorted_rows = {}
                 for name, rows in rows_by_stream.items():
                     # Stable: examples of one length keep the order that was drawn.
-                    rows_by_stream[name] = rows[np.argsort(lengths[name], kind="stable")]
+                    sorted_rows[name] = rows[np.argsort(lengths[name], kind="stable")]
+                rows_by_stream = sorted_rows
             self._windows[index] = rows_by_stream
             # A batch lies in one window; while it is read the next batch may begin in another.
             while len(self._windows) > 2:

@@ -185,9 +185,12 @@ class AlignmentModel(nn.Module):
 
         Returns:
             ``loss``: the share. Its gradients, averaged over ranks and summed over micro-batches, are those of the
-            step's loss. Detached, and of this micro-batch alone: ``totals``, each objective's losses added up;
-            ``counts``, their items (not those of the step, as in the argument); and ``metrics``, such as
-            ``{"mlm/accuracy": (mean, number of items)}``.
+            step's loss. The other three are of this micro-batch alone, and detached:
+
+            * ``totals``: the sum of each objective's losses, ``{"mlm": 640.0}``;
+            * ``counts``: the number of items in each sum, ``{"mlm": 300}``; the argument ``counts`` has the numbers of
+              the whole step;
+            * ``metrics``: ``{"mlm/accuracy": (mean, number of items)}``.
         """
         batch = views if batch is None else batch
         is_learning = self.training and torch.is_grad_enabled()
@@ -203,10 +206,10 @@ class AlignmentModel(nn.Module):
             self._require_gradients(loss, outputs)
         metrics: dict[str, tuple[Tensor, Tensor]] = {}
         for name, output in outputs.items():
+            # A metric is a mean over as many items as the loss, unless `LossOutput.items` has another number for it.
+            counts_of_metrics = output.items
             for metric, mean in output.metrics.items():
-                # A metric is a mean over as many items as the loss, unless `output.items`, a dictionary by metric, has
-                # another number for it.
-                count = torch.as_tensor(output.items.get(metric, output.count))
+                count = torch.as_tensor(counts_of_metrics.get(metric, output.count))
                 metrics[f"{name}/{metric}"] = mean.detach().float(), count.detach().float()
         return {
             "loss": loss,
@@ -233,7 +236,7 @@ class AlignmentModel(nn.Module):
                 )
 
     def _watch_steps(self) -> None:
-        """Warn once if an optimiser step was taken without :meth:`after_step`, and objectives depend on it.
+        """Warn once if objectives depend on :meth:`after_step`, but an optimiser step was taken without it.
 
         An optimiser step shows in the parameters: the first number of a trained tensor has changed since the last call.
         """
@@ -279,7 +282,7 @@ class AlignmentModel(nn.Module):
         self.model.gradient_checkpointing_enable(*args, **kwargs)
 
     def _combined(
-        self, outputs: Mapping[str, LossOutput], counts: Mapping[str, Tensor | None], accumulation: int
+        self, outputs: Mapping[str, LossOutput], known_counts: Mapping[str, Tensor | None], accumulation: int
     ) -> Tensor:
         """Combine the objectives' losses into this micro-batch's share, by weight and normalisation.
 
@@ -289,8 +292,10 @@ class AlignmentModel(nn.Module):
 
         1. DDP averages over ranks. A loss that is divided by the items of all ranks is therefore multiplied by the
            number of ranks, so that the average is a sum.
-        2. Micro-batches are summed, so their number is a divisor of ``batch_mean`` alone. The library divides by it
-           once more, which the trainer's ``compute_loss`` makes up for.
+        2. Micro-batches are summed, so only ``batch_mean``, an average, divides by their number here. The library
+           divides every loss by that number; the trainer's ``compute_loss`` multiplies by it before.
+
+        ``known_counts``: Items of the whole step, for the objectives that could count them.
         """
         if not outputs:
             raise ConfigurationError(
@@ -305,7 +310,7 @@ class AlignmentModel(nn.Module):
         ranks = _world_size()
         counts_of_step: dict[str, Tensor] = {}
         for name, output in outputs.items():
-            counts_of_step[name] = _count_of_step(counts.get(name), output, accumulation)
+            counts_of_step[name] = _count_of_step(known_counts.get(name), output, accumulation)
         if self.normalisation == "joint_token":
             # Counts may be on the CPU, and parts of the model on other devices.
             on_device = [count.float().to(weighted[name].device) for name, count in counts_of_step.items()]

@@ -87,8 +87,8 @@ class StagedTrainer(Trainer):
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         """Write a checkpoint aside, then rename it.
 
-        The library calls this method after a step at which a callback set ``control.should_save``, and ``on_save`` of
-        the callbacks after it returns. Every rank has to save at the same step: ranks wait for each other before and
+        The library calls this method after a step at which a callback set ``control.should_save``, and afterwards the
+        ``on_save`` of all callbacks. Every rank has to save at the same step: ranks wait for each other before and
         after they write.
 
         Step 200 is written into ``OUT/.saving/checkpoint-200`` and becomes ``OUT/checkpoint-200``.
@@ -105,7 +105,7 @@ class StagedTrainer(Trainer):
             self.state.best_model_checkpoint = str(self.folder / f"checkpoint-{best_step}")
         self.accelerator.wait_for_everyone()
         if self.args.should_save:
-            # Again, with that path.
+            # The library wrote the state with the wrong path.
             self.state.save_to_json(str(self._staging / name / TRAINER_STATE_NAME))
             checkpoints.commit(name, self.folder, plan=self.plan())
             checkpoints.prune(

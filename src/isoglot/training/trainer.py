@@ -206,7 +206,7 @@ class AlignmentTrainer(CheckpointingTrainer):
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Add the mean losses and metrics since the last log, over all ranks, and tokens per second."""
-        # The library computes it from a batch size that this trainer does not use.
+        # The library computes samples per second from a batch size that this trainer does not use.
         logs.pop("train_samples_per_second", None)
         if "loss" in logs:
             logs |= self.meter.flush()
