@@ -15,7 +15,7 @@ from isoglot.aligners.options import FileScoring, Gold
 from isoglot.aligners.scoring import ScoreReport, score_file
 from isoglot.core.errors import InputError
 from isoglot.formats.link_files import LinkReader
-from isoglot.formats.link_matching import matched
+from isoglot.formats.link_matching import matched, matched_rows
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -83,6 +83,20 @@ def test_rows_match_by_place_where_a_file_has_no_ids(tmp_path: Path, names: Any)
     assert scored(tmp_path, links, gold).total.aer == 0
     with refused(InputError, "found.jsonl: 2 sentences", "gold.jsonl has 3"):
         scored(tmp_path, links[:2], gold)
+
+
+def test_rows_without_ids_match_a_file_without_rows_by_place(tmp_path: Path) -> None:
+    none, two = tmp_path / "none.jsonl", write(tmp_path / "two.jsonl", [sentence(n, None) for n in range(2)])
+    none.write_text("\n", encoding="utf-8")
+    rows = list(matched_rows(LinkReader(none), LinkReader(two, gold=True), needed=""))
+    assert [(row, other and other.line) for row, other in rows] == [(None, 1), (None, 2)]
+    with refused(InputError, "none.jsonl: 0 sentences", "two.jsonl has 2"):
+        list(matched(LinkReader(none), LinkReader(two, gold=True)))
+    with refused(InputError, "two.jsonl: 2 sentences", "none.jsonl has 0"):
+        list(matched(LinkReader(two), LinkReader(none, gold=True)))
+    named = write(tmp_path / "named.jsonl", [sentence(0, "a")])
+    with refused(InputError, "none.jsonl: 1 ids of ", "named.jsonl are missing ('a')"):
+        list(matched(LinkReader(none), LinkReader(named, gold=True)))
 
 
 @pytest.mark.parametrize(

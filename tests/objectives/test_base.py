@@ -13,6 +13,7 @@ from isoglot.corpus.encode.batch import EncodeOptions
 from isoglot.corpus.encode.encode import encode_stream
 from isoglot.modules.encodings import Encodings
 from isoglot.objectives import OBJECTIVES
+from isoglot.objectives.base import LayerObjective
 from isoglot.testing import tiny_aligned, tiny_model, tiny_tokenizer
 from isoglot.training.callbacks import StepMeter
 from isoglot.training.collate import Collator
@@ -71,6 +72,23 @@ def test_every_objective_is_an_exact_zero_without_rows(
         model.get_input_embeddings().weight.grad is not None
     )  # ranks without rows take part in the gradient
     assert not model.get_input_embeddings().weight.grad.any()
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in OBJECTIVES if issubclass(OBJECTIVES[name], LayerObjective)]
+)
+def test_a_subclass_that_overrides_states_is_trained_on_them(
+    name: str, collator: Collator, taught: dict[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def overridden(*_: object) -> torch.Tensor:
+        raise KeyError("states")
+
+    batch = collator([{"position": 0}])
+    model = tiny_model("bert", tokenizer=tiny_tokenizer())
+    objective = OBJECTIVES[name](model, **taught.get(name, {}))
+    monkeypatch.setattr(OBJECTIVES[name], "states", overridden)
+    with pytest.raises(KeyError, match="states"):
+        objective(Encodings(model, batch), batch)
 
 
 @pytest.mark.parametrize(

@@ -160,10 +160,15 @@ def test_a_variable_that_leads_to_no_place_counts_by_its_value(
     assert digest(name, OTHER="de") != digest(name, OTHER="fr")
 
 
-def test_only_a_key_called_path_says_where_files_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_whole_first_folder_or_a_key_called_path_says_where_files_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("OTHER", "de")
     assert _portable_text(("streams", "bitext", "path"), "${OTHER}") == "${OTHER}"
     assert _portable_text(("streams", "bitext", "path", 1), "${OTHER}") == "${OTHER}"
+    assert _portable_text(("streams", "bitext", "path"), "${OTHER}/${OTHER}.tsv") == "${OTHER}/de.tsv"
+    for part_of_folder in ("${OTHER}-v2/a.tsv", "data-${OTHER}/a.tsv", "${OTHER}${OTHER}/a.tsv"):
+        assert _portable_text(("streams", "bitext", "path"), part_of_folder) is None
     # The stream is called `path`; its language is no path.
     assert _portable_text(("streams", "path", "source_language"), "${OTHER}") is None
 

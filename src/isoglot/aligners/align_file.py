@@ -177,6 +177,7 @@ def _with_other_outputs(
     With ``form.pieces`` the words of the pairs become pieces. Phrases are made of words all the same, so they are
     counted before; the words that are written are those that the links number, so they come after.
     """
+    # One more file also needs its option, `files`, and `shows_words` or `shows_probabilities`, of `LinkFormat`.
     if form.phrases:
         linked = with_phrases(
             linked,

@@ -259,7 +259,7 @@ class LinkFormat(Options):
 
     @property
     def files(self) -> list[Path]:
-        """The files that are written beside the links."""
+        """The files that are written beside the links, by ``_with_other_outputs`` of ``align_file.py``."""
         return [path for path in (self.phrases, self.write_words) if path is not None]
 
     @model_validator(mode="after")

@@ -154,11 +154,12 @@ def marked_text(text: str, tags: Iterable[Tag]) -> MarkedText:
 
 
 def _pairs(tags: Sequence[Tag]) -> tuple[dict[int, int], list[tuple[int, int]]]:
-    """Find the closing tag of each opening tag, and the pairs of codes that cross an element or another pair.
+    """Find the closing tag of each opening tag that makes an element, and the pairs of codes that cross.
 
     1. An element (``<b>``) is closed by the next end tag of its name, and must be the innermost one that is open.
     2. A code (``<bpt i="1"/>``) is closed by the code of the same ``pair_number``. It may cross elements and other
-       codes: of ``<bpt i="1"/><b><ept i="1"/></b>``, the tags 0 and 2 are a crossing pair.
+       codes: of ``<bpt i="1"/><b><ept i="1"/></b>``, the tags 0 and 2 are a crossing pair, and the result is
+       ``({1: 3}, [(0, 2)])``.
     3. Codes that cross make no element together: :func:`marked_text` takes them for two single tags.
     4. Of two pairs of codes that cross each other, the one that is closed first counts as crossing, the other as an
        element: of ``<bpt i="1"/><bpt i="2"/><ept i="1"/><ept i="2"/>``, the tags 0 and 2 cross, 1 and 3 are an element.

@@ -84,7 +84,8 @@ def matched_rows(
     """Match each row of a file, in its order, with a row of another file.
 
     1. If both files have ids, rows with the same id match. Every id must be in both files.
-    2. Otherwise rows match by their place: row n with row n, or with None where the other file has ended.
+    2. Otherwise rows match by their place: row n with row n, or with None where the other file has ended. A file
+       without rows has no ids: if the rows of the other one have none either, each matches None.
     3. A file has ids on all rows or on none.
     4. As long as the ids agree row by row, one pair is in memory, and an id may stand twice: ``a a b`` and ``a a b``
        match row by row. From the first two ids that differ, the rest of both files is in memory, and each id in it must
@@ -99,28 +100,29 @@ def matched_rows(
         InputError: A file has ids on some rows only, an id that the other file lacks, or an id twice (4).
     """
     first_lines, second_lines = first.lines(), second.lines()
-    # Lines from which on the order differs or one file has ended; None instead of a line of a file that has ended.
-    left: tuple[Any, Any] | None = None
     is_start = True
-    for lines in zip_longest(first_lines, second_lines):
-        if None in lines:
-            left = lines
-            break
-        row, other = first.parse(*lines[0]), second.parse(*lines[1])
-        if is_start and (row.id is None or other.id is None):
+    # A file that has ended has None in place of a line.
+    for first_line, second_line in zip_longest(first_lines, second_lines):
+        row = None if first_line is None else first.parse(*first_line)
+        other = None if second_line is None else second.parse(*second_line)
+        if is_start and (_lacks_id(row) or _lacks_id(other)):
             # A file without ids: rows match by their place.
             yield row, other
             yield from zip_longest(_rest(first, row, first_lines), _rest(second, other, second_lines))
             return
-        if row.id is None or row.id != other.id:
-            left = lines
-            break
+        if row is None or other is None or row.id is None or row.id != other.id:
+            # One file has ended, or the order differs from here on.
+            first_rest = [line for line in chain([first_line], first_lines) if line is not None]
+            second_rest = [line for line in chain([second_line], second_lines) if line is not None]
+            yield from _matched_by_id(first, second, first_rest, second_rest, needed=needed)
+            return
         is_start = False
         yield row, other
-    if left is not None:
-        first_rest = [line for line in chain([left[0]], first_lines) if line is not None]
-        second_rest = [line for line in chain([left[1]], second_lines) if line is not None]
-        yield from _matched_by_id(first, second, first_rest, second_rest, needed=needed)
+
+
+def _lacks_id(row: IdentifiedRow | None) -> bool:
+    """Whether there is a row, and it has no id."""
+    return row is not None and row.id is None
 
 
 def _matched_by_id(
@@ -159,8 +161,13 @@ def _matched_by_id(
         yield first.parse(*line), second.parse(*line_of_id[name])
 
 
-def _rest(file: RowFile[Row], first_row: Row, lines: Iterable[tuple[int, Any]]) -> Iterator[Row]:
-    """Yield the rows after the first one; all must have ids if the first one has one, and none must if it has none."""
+def _rest(file: RowFile[Row], first_row: Row | None, lines: Iterable[tuple[int, Any]]) -> Iterator[Row]:
+    """Yield the rows after the first one; all must have ids if the first one has one, and none must if it has none.
+
+    ``first_row``: The first row; None for a file without rows.
+    """
+    if first_row is None:
+        return
     for row in starmap(file.parse, lines):
         if (row.id is None) != (first_row.id is None):
             found, expected = ("no id", "one") if row.id is None else ("an id", "none")

@@ -94,9 +94,10 @@ class TmxUnit:
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """The numbers of the source and target translation of each pair of the unit.
+        """The numbers of the source and target translation of each complete pair of the unit.
 
-        A unit of ``en, de-DE, de-AT`` has two pairs of English and German.
+        A unit of ``en, de-DE, de-AT`` has two complete pairs of English and German, ``(0, 1)`` and ``(0, 2)``. A unit
+        of ``en, fr``, which lacks German, has none.
         """
         return [(source, target) for source in self.source_numbers for target in self.target_numbers]
 
@@ -113,7 +114,10 @@ class TmxUnit:
 
 @dataclass(frozen=True, slots=True)
 class TmxPair:
-    """Two translations of a unit that are a pair, by their numbers; None for a side that the unit lacks."""
+    """Two translations of a unit that are a pair, by their numbers.
+
+    A unit that lacks one of the languages is skipped, or read as one TmxPair with None for the missing side.
+    """
 
     unit: TmxUnit
     source_number: int | None

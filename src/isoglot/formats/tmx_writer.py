@@ -174,37 +174,38 @@ def _is_language(tag: str) -> bool:
     return tag not in UNNAMED and LANGUAGE_TAG.fullmatch(tag.lower()) is not None
 
 
-def _same_unit(pairs: Sequence[_OpenPair]) -> str:
+def _same_unit(open_pairs: Sequence[_OpenPair]) -> str:
     """Write a unit that was read, with the texts, tags and values that its pairs have now.
 
     1. A translation has the text and tags of the first of its pairs that has changed them.
-    2. A unit with one pair has the pair's values as its properties, ``<prop type="x-isoglot-score">``. Where there are
-       several pairs, the target of each pair has them. A target with several sources is in several pairs. Then each
-       name ends in the number of the source: 1 for the first ``<tuv>`` of the unit, whatever its language, 2 for the
-       second. In the unit ``de, en, en-GB`` (English to German), ``de`` has ``x-isoglot-score-2`` of its pair with
-       ``en``, and ``x-isoglot-score-3`` of its pair with ``en-GB``.
+    2. A unit that had one pair when it was read, or lacks one of the languages, has the pair's values as its
+       properties, ``<prop type="x-isoglot-score">``. If it had several pairs, the target of each pair has them, even
+       if a single pair is left to write. A target with several sources is in several pairs. Then each name ends in
+       the number of the source: 1 for the first ``<tuv>`` of the unit, whatever its language, 2 for the second. In the
+       unit ``de, en, en-GB`` (English to German), ``de`` has ``x-isoglot-score-2`` of its pair with ``en``, and
+       ``x-isoglot-score-3`` of its pair with ``en-GB``.
     3. A translation in one of the two languages is left out if none of the pairs that are written has it: a filter that
        drops German of Austria and keeps German of Germany writes the unit without German of Austria. Translations in
        other languages stay.
     4. In a unit whose sides were exchanged, the sources come first, then the targets, then other languages.
     """
-    unit = pairs[0].tmx.unit
+    unit = open_pairs[0].tmx.unit
     variants = list(unit.variants)
     notes = {number: list(variant.notes) for number, variant in enumerate(variants)}
     unit_notes = list(unit.notes)
     written: set[int] = set()
-    for pair, tmx, values in pairs:
+    for pair, tmx, values in open_pairs:
         for side, number in enumerate((tmx.source_number, tmx.target_number)):
             if number is not None:
                 written.add(number)
                 variants[number] = _changed(unit.variants[number], variants[number], pair, side)  # 1
-        # 2. Each of several pairs has both sides: a unit that lacks one is read as a single pair.
-        if len(unit.pairs) > 1 and tmx.source_number is not None and tmx.target_number is not None:
+        if tmx.source_number is None or tmx.target_number is None or len(unit.pairs) == 1:
+            # 2. The unit lacks one of the languages, or had one pair.
+            _add_values(unit_notes, values, "")
+        else:
             suffix = f"-{tmx.source_number + 1}" if len(unit.source_numbers) > 1 else ""
             _add_values(notes[tmx.target_number], values, suffix)
-        else:
-            _add_values(unit_notes, values, "")
-    # 3. A unit without a pair lacks one language, and is written as it is.
+    # 3. A unit that lacks one of the languages has no complete pair, and keeps all its translations.
     left_out = {*unit.source_numbers, *unit.target_numbers} - written if unit.pairs else set()
     order = list(range(len(variants)))
     if unit.reversed:  # 4

@@ -94,9 +94,11 @@ class KeyQueueContrast(Loss):
             generator=generator_for(self.seed, "projection"),
         )
         size = self.hidden_size if self.projection == "none" else self.projection_size
+        # Code that uses the head reads `self.head` and needs none of this.
+        #
         # Checkpoints name the weights of the head `projection.*`. So it is the only module with the name of an option,
-        # against the rule of `OptionsModule`: up to here `self.projection` is the option, and the next line puts the
-        # module in its place.
+        # against the rule of `OptionsModule`: up to here `self.projection` is the option, and the line below this
+        # comment puts the module in its place.
         #
         # Python looks for an attribute of the class before it asks `nn.Module` for a module of that name. An option's
         # default is an attribute of the class, so `self.projection` would still be "mlp". Hence:
@@ -111,7 +113,7 @@ class KeyQueueContrast(Loss):
     @property
     def head(self) -> ProjectionHead:
         """The projection of the query, whose momentum copy projects the key."""
-        # Rule 2 in `__post_init__`.
+        # In a subclass that gives the option `projection` a default, `self.projection` is this default, not the module.
         return cast(ProjectionHead, self._modules["projection"])
 
     def measure(self, queries: Tensor, keys: Tensor, source_ids: Tensor | None = None) -> LossOutput:

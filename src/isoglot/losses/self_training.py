@@ -204,16 +204,17 @@ def link_matrix(link_ids: Tensor, query_mask: Tensor, key_mask: Tensor) -> Tenso
 def _log_mass(mass: Tensor, scores: Tensor, links: Tensor, mask: Tensor, linked: Tensor) -> Tensor:
     """The logarithm of the mass of each ``linked`` piece, the probability of all its links: (linked pieces,).
 
-    Where the mass is too small for a float, its logarithm still follows from the scores. Elsewhere both ways give the
-    same but for rounding.
+    Where the mass is too small for a float, its logarithm is computed from the scores. Elsewhere the mass gives it more
+    exactly: with scores of several hundred, the difference of their log-sum-exps is off by up to 3e-5.
 
     **Shape**: mass and linked (batch, pieces); the others (batch, pieces, length of the other side).
     """
+    # From here on mass is (linked pieces,), and the others are (linked pieces, length of the other side).
     mass, scores, links, mask = mass[linked], scores[linked], links[linked], mask[linked]
     smallest = torch.finfo(mass.dtype).tiny
     # log Σ_{j ∈ A(i)} exp(S_ij) − log Σ_j exp(S_ij)
-    of_links = scores.masked_fill(~links, -torch.inf).logsumexp(1)
-    of_all = scores.masked_fill(~mask, -torch.inf).logsumexp(1)
+    of_links = scores.masked_fill(~links, -torch.inf).logsumexp(-1)
+    of_all = scores.masked_fill(~mask, -torch.inf).logsumexp(-1)
     return torch.where(mass > smallest, mass.clamp(min=smallest).log(), of_links - of_all)
 
 

@@ -70,6 +70,7 @@ class Encodings:
         One forward usually serves :meth:`last` and every inner layer. Another one, with other dropout, is run for a
         layer that the first did not keep: a layer above ``top``, or an inner layer where the first ran without gradient
         or compiled, or where layers are not separate modules (ALBERT).
+        Of two layers read the lower one first: its forward also keeps the states of ``top``.
 
         **Shape**: (batch, length, hidden).
         """

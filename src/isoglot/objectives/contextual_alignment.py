@@ -42,17 +42,14 @@ class ContextualAlignmentObjective(ContextualAlignment, Objective):
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
         """Sum the squared distances of the links."""
-        query = encoded_side(encodings, batch, self.view, "query")
-        key = encoded_side(encodings, batch, self.view, "key")
+        query = encoded_side(encodings.last(self.view, "query"), batch, self.view, "query")
+        key = encoded_side(encodings.last(self.view, "key"), batch, self.view, "key")
         return self.measure(query, key, tensor_of(batch, self.view, "link_ids"))
 
 
-def encoded_side(
-    encodings: Encodings, batch: Batch, view: str, side: str, *, layer: int | None = None
-) -> EncodedSentences:
-    """One side of a ``sentence_pair`` view with its states of a layer, by default the last."""
+def encoded_side(states: Tensor, batch: Batch, view: str, side: str) -> EncodedSentences:
+    """One side of a ``sentence_pair`` view as a loss takes it: its states with mask, ids and words from the batch."""
     tensors = batch[view]
-    states = encodings.last(view, side) if layer is None else encodings.hidden(view, layer, side)
     mask, ids = tensors[f"{side}_attention_mask"], tensors[f"{side}_input_ids"]
     return EncodedSentences(states, mask, ids, word_ids(batch, view, side))
 

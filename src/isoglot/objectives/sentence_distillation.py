@@ -90,8 +90,8 @@ class SentenceDistillationObjective(LayerObjective, SentenceDistillation):
             # The translation is the query where the pivot is the key.
             learns = {"query": ~query_is_pivot, "key": query_is_pivot}
 
-        # A side is encoded if it learns anything on any rank: FSDP needs equally many forwards on every rank. A batch
-        # in which nothing learns still encodes the queries, so that the loss of 0 has a gradient.
+        # A side is encoded if it learns anything on any rank: FSDP needs equally many forwards on every rank. Where the
+        # batches of all ranks are without pairs, the queries are still encoded, so that the loss of 0 has a gradient.
         learns_here = torch.stack([rows.any() for rows in learns.values()]).int()  # (sides,)
         learns_by_rank = gather_rows(learns_here[None])  # (ranks, sides)
         learns_anywhere = learns_by_rank.any(0).tolist()

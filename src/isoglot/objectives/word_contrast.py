@@ -31,7 +31,6 @@ class WordContrastObjective(LayerObjective, WordContrast):
 
     def forward(self, encodings: Encodings, batch: Batch) -> LossOutput:
         """Sum the InfoNCE of the links, in both directions."""
-        # `states` of the base class would be enough for the vectors; the loss also needs pieces and words of the side.
-        query = encoded_side(encodings, batch, self.view, "query", layer=self.top_layer)
-        key = encoded_side(encodings, batch, self.view, "key", layer=self.top_layer)
+        query = encoded_side(self.states(encodings, "query"), batch, self.view, "query")
+        key = encoded_side(self.states(encodings, "key"), batch, self.view, "key")
         return self.measure(query, key, tensor_of(batch, self.view, "link_ids"))

@@ -7,9 +7,10 @@ Open ``source.py`` first: a recipe is found, laid over the recipe that it ``exte
 an objective's arguments are its options in a recipe. What the sections of pre-training mean stands in
 ``isoglot.pretraining.recipe``; the settings of ``train`` are checked in ``isoglot.pretraining.check_train``.
 
-A document records mistakes alone, and each of them ends the run. No check only warns so far. A warning would be logged
-in ``isoglot.pretraining.check``, behind the line of ``_load`` that raises the mistakes, and only once for each text,
-because a sweep loads its recipe several times.
+A document records mistakes alone, and each of them ends the run. No check only warns so far. A warning would be a
+``Problem`` too, logged as ``str(problem)``, which spells the flags in its text, in ``isoglot.pretraining.check`` behind
+the line of ``_load`` that raises the mistakes. A sweep loads its recipe several times, so the function that logs a text
+would have an ``lru_cache``.
 
 The words of this room:
 

@@ -262,6 +262,7 @@ def lay_over(base: Document, over: Document, *, replaced: Location = ()) -> Docu
         for key, value in above.items():
             here = (*location, key)
             if isinstance(value, dict) and isinstance(merged.get(key), dict) and here != replaced:  # 1
+                # An override has an origin for its own value alone, not for the sections around it.
                 if here in over.origins:
                     result.origins[here] = over.origins[here]
                 merged[key] = merge(merged[key], value, here)

@@ -138,13 +138,15 @@ class PortableSection(Section):
 
 
 def _portable_text(location: Location, written: str) -> str | None:
-    """Write a path as it is the same on every machine; return None for a text that is no path.
+    """Write a path as it is the same on every machine; return None for a text that counts as no path.
 
-    1. A variable before the first slash says where this machine keeps its files, and is not expanded. Later variables
-       are part of the name and are expanded: ``${DATA}/en-${PAIR}.tsv`` becomes ``${DATA}/en-de.tsv``.
+    1. A variable that is all of the text before the first slash says where this machine keeps its files, and is not
+       expanded. Later variables are part of the name and are expanded: ``${DATA}/en-${PAIR}.tsv`` becomes
+       ``${DATA}/en-de.tsv``.
     2. A variable that is all of a ``path``, or of an entry of a list of paths, also says where files are, and is not
        expanded: ``path: ${CORPUS}``.
-    3. Any other text is no path: ``${LANGUAGE}``, ``v${VERSION}``, ``${LANGUAGE}-small``.
+    3. Any other text counts as no path: ``${LANGUAGE}``, ``v${VERSION}``, ``${LANGUAGE}-small``, and also
+       ``${CORPUS}-v2/en.tsv`` and ``data-${HOST}/en.tsv``, where the variable is only a part of the first folder.
 
     Args:
         location: The place of the text in the recipe.
