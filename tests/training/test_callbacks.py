@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 import torch
 from training_fakes import make_trainer
+from transformers import TrainingArguments
 
 from isoglot.core.errors import TrainingError
 from isoglot.runs.reporter import Silent
-from isoglot.training.callbacks import LossReports, StepMeter, real_tokens
+from isoglot.training.callbacks import LossReports, StepMeter, endless_warmup, real_tokens
 
 
 def test_a_late_check_waits_for_no_step() -> None:
@@ -61,3 +62,14 @@ def test_losses_are_told(tmp_path: Path) -> None:
     assert kept.steps[-1] == (12, 12) and len(kept.steps) == 12
     assert kept.lines[-1].startswith("step 12/12 loss ") and kept.lines[-1].endswith("left 0:00:00")
     assert "masked_lm accuracy" in kept.lines[-1] and "tokens/s" in kept.lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "noted"), [("linear", True), ("constant_with_warmup", True), ("constant", False)]
+)
+def test_endless_warmup_is_noted_for_schedules_with_a_warmup(
+    tmp_path: Path, schedule: str, noted: bool
+) -> None:
+    args = TrainingArguments(str(tmp_path), warmup_steps=500, lr_scheduler_type=schedule, report_to=[])
+    assert endless_warmup(args, 499, "warmup").startswith("warm-up of 500 steps") == noted
+    assert endless_warmup(args, 501, "warmup") == ""

@@ -142,7 +142,7 @@ def mixed_inputs(
     cut at ``longest``; position ids are left to the encoder.
 
     ``inputs``: encoder inputs of the sentences, at least one, (batch, length) each, among them ``attention_mask``.
-    ``swap``: bool (mixed inputs,): whether sentence 2i + 1 stands first.
+    ``swap``: a bool for each mixed input: whether sentence 2i + 1 stands first; (⌈batch / 2⌉,).
     """
     mask = inputs["attention_mask"].bool()
     batch, length = mask.shape

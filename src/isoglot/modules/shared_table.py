@@ -19,10 +19,14 @@
 # - `product_slots` are three, for a gradient that is a product: the reader returns the two factors and a scale, and
 #   its link of the chain multiplies them out and adds the product in place.
 # - `dense_slot` is one, for a gradient that is made already, V × h numbers. The slot is the tail itself, which the next
-#   reader reads too, so the reader is no link of the chain.
+#   reader reads too, so the reader is no link of the chain:
 #
-# Adding in place is safe because nobody else holds the tensor that comes in: a tail has one reader, the next link. Only
-# a tail that is also a dense slot has two. Then autograd first sums both gradients, and the sum is passed on.
+#       W ──> reader 1 ──> tail ──> reader 3
+#                           └─────> reader 2, whose dense slot it is
+#
+# Adding in place is safe because nobody else holds the tensor that comes in: a tail is read by the next link alone. The
+# exception is a tail that is also a dense slot. There autograd first adds up the gradients of both readers (2 and 3
+# above) in a tensor of its own, and passes that on.
 from collections.abc import Sequence
 from typing import Any, cast
 

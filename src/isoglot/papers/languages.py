@@ -176,7 +176,10 @@ def english(lab: Lab) -> Work:
 def aligned(lab: Lab, language: str) -> str:
     """Ask for bitext of English and a language with word links, and return its folder.
 
-    The links are known by construction (tiny), or made by the HMM (small) or by FastAlign as in the papers (paper).
+    - tiny: the miniature world; its links are known by construction.
+    - small: the public bitext, linked by the HMM.
+    - paper: the corpora of WEAM and of Cao et al. 2020, Europarl and for Chinese Xu (2019), linked by FastAlign. The
+      bitext of XLM-Align is another one, and has languages that these corpora lack.
     """
     if lab.scale == "tiny":
         return copy_of_world(lab, language) / f"{language}/text/aligned"

@@ -223,8 +223,8 @@ def _pair_count(lab: Lab, row: PaperRow, column: PaperColumn, seed: int) -> floa
         if _CORPORA.get(column.language) != label:
             raise UnavailableError("not a file of its own: see Total")
 
-    # "Ours (250k)" counts the pairs that the model of 250k is trained on. The other rows count all pairs that are read;
-    # reading ends where the limit is reached, so they take the largest one.
+    # "Ours (250k)" counts the pairs that the model of 250k is trained on. The other rows count all pairs that are read.
+    # Reading ends where the limit of the model is reached, so these rows count for the model of the largest limit, 2M.
     if group == "Used for PPA":
         limit = label.removeprefix("Ours (").removesuffix(")")
         counted = "kept"
@@ -286,8 +286,8 @@ def _contrast(size: Mapping[str, Any]) -> dict[str, Any]:
 def _sections(lab: Lab, system: str, pairs: str) -> dict[str, Any]:
     """Return the sections of PPA's recipe, or of an ablation's, with a number of pairs per language.
 
-    ``pairs`` is as in the paper's rows: ``250k``, ``600k`` or ``2M``. Sections are laid over the recipe: keys that
-    they leave out keep the recipe's values, and ``None`` takes the recipe's value away.
+    ``pairs`` is as in the paper's rows: ``250k``, ``600k`` or ``2M``. Sections are laid over the recipe:
+    :meth:`~isoglot.studies.lab.Lab.pretrain` says how.
     """
     size = lab.size
     is_paper = lab.scale == "paper"

@@ -362,6 +362,7 @@ def _encoder(lab: Lab, system: str, seed: int) -> Work | External:
     sources = []
     for code in languages_of_bitext(lab):
         path = f"{aligned_pairs(lab, code)}/data-*.parquet"
+        # WEAM's recipe names no languages, so each source names both.
         sources.append({"path": path, "source_language": "en", "target_language": code})
     bitext = {
         "sources": sources,

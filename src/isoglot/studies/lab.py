@@ -124,8 +124,9 @@ class Lab:
         Args:
             name: Beginning of the name of the step's folder.
             recipe: A built-in recipe, or a file in the current folder or beside the study.
-            sections: Values laid over the recipe's. ``None`` deletes an entry of the recipe; an empty section ``{}``
-                changes nothing.
+            sections: Values laid over the recipe's; keys that they leave out keep the recipe's values. ``None`` deletes
+                an entry of the recipe; an empty section ``{}`` changes nothing. Of two keys of which a recipe has only
+                one, a given key deletes the other: ``steps`` deletes ``epochs``, ``sources`` deletes ``path``.
             seed: Seed of the run.
             run: Name of the run in results; by default ``name``.
             about: Printed when the training begins: ``MLM on English and its derived copy``.

@@ -299,8 +299,9 @@ def _whole_steps(step_before: Step, remaining: Step, size: int) -> list[Step]:
     1. Two batches remain, 16 positions: they are halved into four batches of 4.
     2. Three positions remain, too few for four batches: together with the step before them they are cut into two steps.
     3. Three positions remain, and with the step before them they are fewer than eight: too few for two steps, whose
-       2 × 4 batches need at least a position each. This happens only if nearly every batch holds one example, by a
-       small budget of tokens. All of them become one step, in which a batch may have one example more than its budget.
+       2 × 4 batches need at least a position each. All of them become one step, in which a batch may have one example
+       more than its budget: a step of batches of 1 1 1 1 positions and three more become 2 2 2 1. This happens only if
+       a small budget of tokens leaves nearly every batch one example.
 
     Args:
         step_before: The whole step before them, or an empty list in a window without one.

@@ -17,7 +17,7 @@ import torch
 from accelerate.utils import gather_object
 from torch import Tensor
 from transformers import TrainerCallback, TrainerState, TrainingArguments
-from transformers.trainer_utils import IntervalStrategy, SaveStrategy
+from transformers.trainer_utils import IntervalStrategy, SaveStrategy, SchedulerType
 
 from isoglot.core.checks import shortened
 from isoglot.core.errors import ConfigurationError, TrainingError
@@ -142,13 +142,17 @@ class LossReports(TrainerCallback):
         self.report.progress("train", state.global_step, state.max_steps)
 
 
+_WITHOUT_WARMUP = (SchedulerType.CONSTANT, SchedulerType.REDUCE_ON_PLATEAU)
+"""Schedules to which the library gives no warm-up, whatever the setting is (``transformers.get_scheduler``)."""
+
+
 def endless_warmup(args: TrainingArguments, steps: int, setting: str) -> str:
     """Return a note on a warm-up that is as long as the run, so that the learning rate only rises; else an empty text.
 
     ``setting``: Name of the setting, as the note spells it.
     """
     warmup = args.get_warmup_steps(steps)
-    if warmup < steps:
+    if warmup < steps or args.lr_scheduler_type in _WITHOUT_WARMUP:
         return ""
     return spelled(
         f"warm-up of {warmup:,} steps, training of {steps:,}: the learning rate only rises, to "

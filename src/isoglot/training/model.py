@@ -191,6 +191,9 @@ class AlignmentModel(nn.Module):
             * ``counts``: the number of items in each sum, ``{"mlm": 300}``; the argument ``counts`` has the numbers of
               the whole step;
             * ``metrics``: ``{"mlm/accuracy": (mean, number of items)}``.
+
+            The graph can be walked backwards several times (``retain_graph=True``), as for the gradient of one
+            objective: the vocabulary loss then computes its gradients once more.
         """
         batch = views if batch is None else batch
         is_learning = self.training and torch.is_grad_enabled()
@@ -286,9 +289,9 @@ class AlignmentModel(nn.Module):
     ) -> Tensor:
         """Combine the objectives' losses into this micro-batch's share, by weight and normalisation.
 
-        The scale of the share: its gradients, averaged over ranks and summed over micro-batches, are those of the
-        step's loss; the part of one objective then gives the gradients of ``w · L / N`` (``w · L / Σ N`` with
-        ``joint_token``).
+        The share is a sum of parts, one per objective. Its scale: gradients, averaged over ranks and summed over
+        micro-batches, are those of the step's loss. The part of one objective then gives the gradients of ``w · L / N``
+        (``w · L / Σ N`` with ``joint_token``).
 
         1. DDP averages over ranks. A loss that is divided by the items of all ranks is therefore multiplied by the
            number of ranks, so that the average is a sum.
@@ -303,10 +306,10 @@ class AlignmentModel(nn.Module):
             )
         weighted = {name: self.weight(name) * output.total.float() for name, output in outputs.items()}
         if self.normalisation == "batch_mean":
-            means = [
+            parts = [
                 weighted[name] / output.count.clamp(min=1) / accumulation for name, output in outputs.items()
             ]
-            return torch.stack(means).sum()
+            return torch.stack(parts).sum()
         ranks = _world_size()
         counts_of_step: dict[str, Tensor] = {}
         for name, output in outputs.items():
@@ -316,8 +319,8 @@ class AlignmentModel(nn.Module):
             on_device = [count.float().to(weighted[name].device) for name, count in counts_of_step.items()]
             total_count = torch.stack(on_device).sum()
             return torch.stack(list(weighted.values())).sum() * ranks / total_count.clamp(min=1)
-        shares = [weighted[name] * ranks / count.clamp(min=1) for name, count in counts_of_step.items()]
-        return torch.stack(shares).sum()
+        parts = [weighted[name] * ranks / count.clamp(min=1) for name, count in counts_of_step.items()]
+        return torch.stack(parts).sum()
 
 
 def _highest_layer(objectives: Mapping[str, Objective]) -> int | None:

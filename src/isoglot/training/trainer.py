@@ -40,7 +40,8 @@ class AlignmentTrainer(CheckpointingTrainer):
 
     Args:
         model: encoder, objectives and weights.
-        args: training arguments; batch sizes and epochs in them are not read. They are adapted in place.
+        args: the library's training arguments (``train`` of a recipe); batch sizes and epochs in them are not read.
+            They are adapted in place. Settings that the library does not know are arguments here.
         mixture: the examples.
         batch: how large a batch of one device is.
         collator: makes views of examples and pads them.
