@@ -116,3 +116,13 @@ def test_all_tasks_say_why_a_mean_is_missing() -> None:
 def test_captions_say_percent_of_shares_alone(metric: str, percent: bool) -> None:
     rows = [row.model_copy(update={"recipe_hash": "own"}) for row in results("a", OURS, metric=metric)]
     assert ("in percent" in table_of(rows).caption) == percent
+
+
+def test_two_languages_of_one_transformation_stand_under_their_codes() -> None:
+    rows = []
+    for language in ("en-x-inv", "fr-x-inv", "fr-x-trans"):
+        for quantity in ("zero_shot", "supervised", "delta"):
+            rows += results("mlm", {language: 60.0}, metric=f"accuracy_{quantity}")
+    table = table_of(rows)
+    assert table.groups == [("en-x-inv", 3), ("fr-x-inv", 3), ("trans", 3)]
+    assert len(set(table.full_headings)) == len(table.columns)

@@ -173,6 +173,14 @@ def test_a_combination_of_an_unknown_run_is_refused() -> None:
         collect([row("w-de", "de", 1)], [Combination.parse("weam=fr:w-fr")])
 
 
+def test_a_combination_with_the_name_of_another_run_is_refused() -> None:
+    rows = [row("w-de", "de", 50), row("w-es", "es", 60), row("weam", "de", 90)]
+    with pytest.raises(ConfigurationError, match="another run has this name"):
+        collect(rows, [Combination.parse("weam=de:w-de,es:w-es")])
+    # The name of one of its own models is free: the model is no run of its own any more.
+    assert collect(rows, [Combination.parse("weam=de:weam,es:w-es")]).runs == ["w-de", "weam"]
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_a_task_is_shown_by_its_own_metric(task: str) -> None:
     own = Measure(task, "test", task_class(task).primary_metric)

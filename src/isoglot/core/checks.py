@@ -199,6 +199,7 @@ def problems_of(error: ValidationError, values: Any = None, *models: type[BaseMo
        says that the other types of the union do not fit either. It is dropped.
     3. Range before type. For 0 where a positive number or a list is allowed, "it should be greater than 0" is kept,
        and "it should be a list" is dropped. If all errors are about types, all are kept, joined by "or".
+       Text that pydantic cannot parse as a number counts as range: for "x" only "a valid integer" is kept.
     """
     from isoglot.core.options import keys_at  # noqa: PLC0415 - pydantic is slow to import
 
@@ -216,7 +217,7 @@ def problems_of(error: ValidationError, values: Any = None, *models: type[BaseMo
         kept = [item for item in items if not item["type"].endswith("_type")] or items  # 3
         known = [key for model in models for key in keys_at(model, location[:-1])]
         first_reason, *more = dict.fromkeys(_reason(item, known) for item in kept)
-        # "got 'x'; it should be an integer or it should be a list": the value is shown once.
+        # "got None; it should be a valid integer or it should be a valid list": the value is shown once.
         got = f"got {shortened(kept[0]['input'])}; "
         reason = " or ".join([first_reason, *(text.removeprefix(got) for text in more)])
         problems.append(Problem(reason, location, kept[0]["type"]))
@@ -347,7 +348,7 @@ def _nested(model: type[BaseModel], values: Mapping[str, Any]) -> tuple[dict[str
     2. Otherwise a field that holds a model takes those values that the outer model does not have: a name that both
        have belongs to the outer model.
     3. A field that holds a union takes the model that the user's tag names (``method="itermax"``), or else the first
-       one. A tag that is ``internal`` is set by the program; :func:`validated` refuses it from a user.
+       one. If the tag is ``internal``, so that a user cannot name a model, the program gives the field whole (1).
     4. A model without values is left out, so that the field's default applies; a required field gets an empty model,
        which is filled with its own defaults.
     """

@@ -4,9 +4,12 @@ A message names an option in double brackets, with a value as Python writes it w
 
     "holds an unfinished run; add [[resume=True]] to continue it, or choose another [[out]]"
 
-Python shows ``add resume=True to continue it, or choose another `out` ``, a command ``add --resume to continue it,
-or choose another --out``, with its own flags (:class:`isoglot.cli.spelling.FlagSpelling`). A bare word is a placeholder
-for what the user fills in: ``[[out=FILE]]``.
+Python shows the arguments (:func:`as_argument`), a command its flags (:class:`isoglot.cli.spelling.FlagSpelling`):
+
+    "holds an unfinished run; add resume=True to continue it, or choose another `out`"
+    "holds an unfinished run; add --resume to continue it, or choose another --out"
+
+A bare word is a placeholder for what the user fills in: ``[[out=FILE]]``.
 
 Errors are spelled when they are shown (:mod:`isoglot.core.errors`). A note or a warning is plain text and needs a call
 of :func:`spelled`.

@@ -13,6 +13,7 @@ The order of languages depends on the kind of table:
 - Tables of a task: the source first, the others by the alphabet (``grid._source_first``).
 - Tables of ``isoglot transfer`` (``grid._transfer_slots``): as they first appear in the rows of results. Headlines,
   charts of sweeps and the tooltips of the overview list the languages of a mean in this order too.
+- The table "All results" (``render._results_table``) has a row for each result, in the order of the material.
 - Tables beside a paper: that of the paper's columns (``beside_papers._Builder._filled_columns``).
 - Confusions and paired differences: that of the files beside the predictions (``confusion_tables._table``,
   ``paired_table._counts_by_run``).

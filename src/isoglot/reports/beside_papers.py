@@ -157,7 +157,7 @@ class _Builder:
         for line in lines.values():
             for column in self.layout.columns:
                 if column.average and column.id not in line.cells:
-                    _add_mean(self.published, line, column)
+                    _add_mean(self.published, line, column)  # columns that a study adds are in no mean
         return sorted(lines.values(), key=lambda line: self.layout.rows.index(line.row))
 
     def _filled_columns(self) -> list[PaperColumn]:
@@ -366,8 +366,8 @@ def _add_mean(paper: PaperTable, line: _Line, average: PaperColumn) -> None:
     """Add a line's value of an average column: one mean for each seed.
 
     1. Columns. Of the columns that the average is the mean of (a zero-shot average leaves out English), it covers the
-       measured ones for which the paper's row has a number; if there is none, all measured ones. Measured de, fr and
-       sw, of which the paper has de and fr: the mean is over de and fr.
+       measured ones for which the paper's row has a number. Measured de, fr and sw, of which the paper has de and fr:
+       the mean is over de and fr. A row in which the paper has none of the three: the mean is over de, fr and sw.
     2. One column, or EM and F1 of one language, are not an average: no mean.
     3. Seeds. A seed has a mean if it has a value in all these columns. A value without a seed counts for every seed:
        de of seeds 1 and 2, fr without a seed: two means, both with the same fr.

@@ -237,17 +237,23 @@ def _transfer_slots(measures: Sequence[Measure], scores: ReportScores) -> list[_
     """Plan the columns as ALIGN-MLM's tables have them: ZS, SUP and Δ below the name of each transformation.
 
     The language ``en-x-inv-trans`` was derived from English by two transformations: the name is ``inv+trans``. The
-    languages keep the order of their first rows.
+    code of the language stands in its place if the language is not derived, as ``de``, or if two languages of the table
+    would have the same name, as ``en-x-inv`` and ``fr-x-inv``. The languages keep the order of their first rows.
     """
+    languages = _languages(measures, scores)
+    names = [_transformations(language) for language in languages]
     slots = []
-    for language in _languages(measures, scores):
-        transformations = language.partition("-x-")[2].replace("-", "+")
-        # A language that is not derived, such as `de`, has no transformations: the code of the language stands there.
-        group = transformations if transformations.strip("+_") else language
+    for language, name in zip(languages, names, strict=True):
+        group = name if name and names.count(name) == 1 else language
         for measure in measures:
             heading = Column(_QUANTITY_NAMES[measure.quantity], language, group)
             slots.append(_Slot(measure, (language,), heading))
     return slots
+
+
+def _transformations(language: str) -> str:
+    """Name the transformations of a derived language, ``inv+trans`` of ``en-x-inv-trans``; empty for any other one."""
+    return language.partition("-x-")[2].replace("-", "+")
 
 
 def _language_slots(
@@ -255,9 +261,10 @@ def _language_slots(
 ) -> list[_Slot]:
     """Plan a column for each language, the source first and the others by the alphabet; then one for each mean.
 
-    1. A single measure: the headings are the languages, ``en  de  fr  avg``.
+    1. A single measure without ``by_metric``: the headings are the languages, ``en  de  fr  avg``.
     2. Several measures: they stand below each language, ``EM F1`` below ``en``.
-    3. With ``by_metric`` the languages stand below each measure, ``en de`` below ``MRR``, with the last mean only.
+    3. With ``by_metric``, a single measure: the languages stand below it, ``en de`` below ``MRR``, with the last mean
+       only.
     """
     languages = _source_first(_languages(measures, scores), source)
     means = average_sets(languages, source)

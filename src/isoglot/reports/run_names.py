@@ -184,10 +184,11 @@ def _by_recipe(group: Sequence[RunEntry]) -> list[str]:
 
 
 def _holds_several_runs(group: Sequence[RunEntry]) -> bool:
-    """Whether entries of one name come from several runs: two of them measured the same thing on different runs.
+    """Whether entries of one name come from several runs, because two with the same ``measured`` are of different runs.
 
-    1. Two entries with the same ``measured`` must have the same values, whatever their seeds are.
-    2. A recipe's hash covers the seed, so hashes of recipes and checkpoints are compared for one seed only.
+    1. They are of different runs if their values differ, whatever their seeds are.
+    2. They are of different runs if they have one seed and different hashes of recipe or checkpoint. The hash of a
+       recipe covers the seed, so one run has another hash for each seed.
     """
     first_values: dict[tuple[Any, ...], str] = {}
     first_hashes: dict[tuple[Any, ...], str] = {}

@@ -345,6 +345,10 @@ def _combine(scores: ReportScores, combination: Combination) -> None:
             f"{', '.join(scores.runs)}; "
             "name runs as in results.jsonl, without their seed"
         )
+    if combination.name in scores.runs and combination.name not in members:
+        raise ConfigurationError(
+            f"[[combine='{combination.name}']]: another run has this name; choose a name that no run has"
+        )
     # The mean over models is taken of values. Of the numbers of examples the smallest one stands for all models.
     for tables, how in ((scores.values, "mean"), (scores.examples, "min")):
         for measure, table in list(tables.items()):

@@ -169,7 +169,7 @@ class Schedule:
 
         # `sorted` is stable, also with reverse=True: rule 4.
         order = sorted(ready, key=priority, reverse=True)
-        for work in order[: max(0, most)]:
+        for work in order[:most]:
             self._handed_out.add(work.folder)
             self._announce(work)
             yield ready[work], work

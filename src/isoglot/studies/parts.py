@@ -151,7 +151,8 @@ class StudyPart:
     A cell has no number for one of these reasons:
 
     1. ``unavailable``: the study does not have the number, such as that of a task without data. No step is made for it.
-       ``cells.jsonl`` has the reason, and the table a dash.
+       ``cells.jsonl`` has the reason, and the table a dash. When the files are written (``tables.write_study``), a
+       mistake that :meth:`ask` raises is put here too, so ``todo`` is then empty also after a mistake.
     2. ``missing``: a step needs a file from outside that is not there. Otherwise as in 1.
     3. Failed: a mistake of the user stopped a step. It is printed at once and raised at the end (``Tally.failed``); the
        files have the cell as in 4.
@@ -281,7 +282,9 @@ class StudyPart:
     def ask(self) -> None:
         """Call the part's function, and store its answer; no step is made.
 
-        Ask again after steps were made: the function may then know its number, or ask for more steps.
+        Ask again after steps were made: the function may then know its number, or ask for more steps. If the function
+        raises another error than :class:`UnavailableError`, the part has no number, and keeps the steps of the last
+        answer.
         """
         lab = self.lab
         self.content, self.unavailable = nan, ""

@@ -92,7 +92,8 @@ class StepFolders:
            inputs in another order share the folder of the step that is made first.
         3. Paths below the root are hashed without the root, so that the whole root can be moved. JSON writes the ö of a
            root such as ``/runs/jörg`` as ``\u00f6``, so the root is looked for in that form. Earlier releases looked
-           for ``ö``, did not find it and hashed the root too: that is ``former_key``.
+           for ``ö``, did not find it and hashed the root too: that is ``former_key``. For a root that JSON writes
+           unchanged, such as ``/runs/joerg``, both keys are equal.
         4. If a folder with this key exists, the step has this folder, whatever its name: equal steps with two names
            share one folder. A folder with the key of an earlier release is kept as well.
         """

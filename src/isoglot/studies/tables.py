@@ -113,6 +113,7 @@ def write_study(program: Program, *, even_without_numbers: bool = True) -> Study
     from isoglot.reports.beside_papers import tables_beside_papers  # noqa: PLC0415 - loads scipy
 
     folder = program.folder
+    # All cells, selected or not, and the selected figures.
     all_parts = [*program.parts, *program.unselected]
     # Ask again, and look for missing files again: steps were made since, and files may have come.
     program.lab.inputs = {}
@@ -146,7 +147,7 @@ def _cells_and_results(program: Program, parts: Sequence[StudyPart]) -> tuple[li
     2. A number that the cell did not read among the values of a step, such as a fact or 3.0, is no result.
     3. Equal results are kept once: several tables may show one number.
 
-    ``parts``: All parts of the study that are cells.
+    ``parts``: The cells that have a place in their table, selected or not.
     """
     setting = program.lab.setting
     selected = set(program.parts)
