@@ -9,7 +9,7 @@ from refusals import refused
 
 from isoglot.analysis.transfer import TransferOptions, run_folders, transfer
 from isoglot.core.errors import ConfigurationError
-from isoglot.evaluation.evaluate import evaluate
+from isoglot.evaluation.evaluate import evaluate_checkpoint
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions
@@ -130,5 +130,7 @@ def test_transfer_leaves_the_task_of_the_caller_unchanged(tmp_path: Path, world:
     settings = FinetuneOptions.build(max_length=16, batch_size=8, epochs=1)
     tuned = finetune(tmp_path / "model", task, language="en", train=settings, out=tmp_path / "tuned")
     assert task == before
-    evaluate(tuned, task, languages=["en"], split="dev", options=EvaluateOptions(out=tmp_path / "rows.jsonl"))
+    evaluate_checkpoint(
+        tuned, task, languages=["en"], split="dev", options=EvaluateOptions(out=tmp_path / "rows.jsonl")
+    )
     assert task == before

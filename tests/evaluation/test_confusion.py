@@ -81,6 +81,33 @@ def test_words_without_a_tag_and_rows_without_a_label_do_not_count() -> None:
     assert iso.confusion(labelled).to_dict() == {"all": {"a": {"a": 0, "b": 1}, "b": {"a": 0, "b": 0}}}
 
 
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_a_sentence_without_tags_does_not_count(missing: object) -> None:
+    rows = [
+        {"tags": ["NOUN"], "prediction": ["NOUN"]},
+        {"tags": missing, "prediction": ["NOUN", "VERB"]},
+        {"tags": missing, "prediction": []},
+        {"tags": ["_", "_"], "prediction": missing},
+        {"tags": [], "prediction": missing},
+    ]
+    assert iso.confusion(rows).to_dict() == {"all": {"NOUN": {"NOUN": 1}}}
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_a_sentence_without_predictions_is_refused(missing: object) -> None:
+    rows = [{"tags": ["NOUN"], "prediction": ["NOUN"]}, {"tags": ["_", "VERB"], "prediction": missing}]
+    with pytest.raises(
+        ConfigurationError, match="row 2 has the label 'VERB' and no prediction in column 'prediction'"
+    ):
+        iso.confusion(rows)
+
+
+def test_a_sentence_with_another_number_of_predictions_is_refused() -> None:
+    rows = [{"tags": ["NOUN"], "prediction": ["NOUN"]}, {"tags": ["NOUN", "VERB"], "prediction": ["NOUN"]}]
+    with pytest.raises(ConfigurationError, match="row 2 has 1 predictions for 2 words; predict every word"):
+        iso.confusion(rows)
+
+
 def test_counts_of_several_splits_are_refused(tmp_path: Path) -> None:
     matrix = ConfusionMatrix.of(["a", "b"], ["a", "a"])
     for split in ("dev", "test"):

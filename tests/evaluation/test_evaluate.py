@@ -8,7 +8,7 @@ from labelled_files import json_lines, tagged_words
 
 from isoglot.cli.console import print_results
 from isoglot.core.errors import ConfigurationError, InputError
-from isoglot.evaluation.evaluate import evaluate
+from isoglot.evaluation.evaluate import evaluate_checkpoint
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions
@@ -36,7 +36,7 @@ def test_all_languages_are_looked_at_before_one_is_measured(
     options = EvaluateOptions(out=tmp_path / "rows.jsonl")
     tuned = finetune(encoder, build_task("pos", data), language="en", train=train, out=tmp_path / "run")
     with pytest.raises((ConfigurationError, InputError), match=message):
-        evaluate(tuned, build_task("pos", data), languages=languages, options=options)
+        evaluate_checkpoint(tuned, build_task("pos", data), languages=languages, options=options)
     assert not (tmp_path / "rows.jsonl").exists(), "nothing was measured"
     if "fr" not in languages:
         with pytest.raises(ConfigurationError, match=message.replace("test", "train")):
@@ -61,7 +61,7 @@ def test_an_evaluation_is_of_its_own_data(encoder: Path, tmp_path: Path) -> None
     options = EvaluateOptions(out=tmp_path / "results.jsonl")
 
     def measured(task: object, languages: list[str]) -> list[Result]:
-        return evaluate(encoder, task, languages=languages, options=options)
+        return evaluate_checkpoint(encoder, task, languages=languages, options=options)
 
     first, other, again = (measured(task, ["de-en", "de-en"]) for task in (*tasks, tasks[0]))
     assert [row.examples for row in first] == [2] * 4, "a language that is named twice counts once"
@@ -70,7 +70,9 @@ def test_an_evaluation_is_of_its_own_data(encoder: Path, tmp_path: Path) -> None
     with pytest.raises(ConfigurationError, match="read for 'fr-en' and for 'it-en', with the same rows"):
         measured(tasks[0], ["de-en", "fr-en", "it-en"])
     with pytest.raises(ConfigurationError, match="got precision, but word_alignment measures"):
-        evaluate(encoder, tasks[0], languages=["de-en"], options=EvaluateOptions(precision="bfloat16"))
+        evaluate_checkpoint(
+            encoder, tasks[0], languages=["de-en"], options=EvaluateOptions(precision="bfloat16")
+        )
 
 
 def test_a_test_on_training_data_is_told(encoder: Path, tmp_path: Path) -> None:
@@ -84,7 +86,7 @@ def test_a_test_on_training_data_is_told(encoder: Path, tmp_path: Path) -> None:
     first = f"{files[0]}#25:75%"
     for spec, language in ((first, "en"), (first, "de"), (f"{files[0]}#50:100%", "en"), (files[1], "en")):
         reporter = Mock()
-        evaluate(out, build_task("xnli", [spec]), languages=[language], progress=reporter)
+        evaluate_checkpoint(out, build_task("xnli", [spec]), languages=[language], progress=reporter)
         told.append("training data of this model" in str(reporter.note.call_args_list))
     assert told == [True, False, False, False]
 
@@ -99,7 +101,7 @@ def test_rows_of_another_split_of_the_training_file_are_no_training_data(
     told = []
     for split in ("train", "test"):
         reporter = Mock()
-        (first, *_) = evaluate(out, task, languages=["en"], split=split, progress=reporter)
+        (first, *_) = evaluate_checkpoint(out, task, languages=["en"], split=split, progress=reporter)
         told.append((first.examples, "training data of this model" in str(reporter.note.call_args_list)))
     assert told == [(4, True), (2, False)]
 
@@ -119,9 +121,11 @@ def test_checkpoints_of_one_name_are_no_seeds(capsys: pytest.CaptureFixture[str]
 def test_a_packed_aligner_goes_by_its_own_name(tmp_path: Path) -> None:
     row = {"src": ["the", "house"], "tgt": ["das", "Haus"], "sure": [[0, 0], [1, 1]]}
     task = build_task("word_alignment", [json_lines(tmp_path / "en-de.jsonl", row)])
-    assert {found.run for found in evaluate("box", task, languages=["en-de"])} == {"box"}
+    assert {found.run for found in evaluate_checkpoint("box", task, languages=["en-de"])} == {"box"}
     named = EvaluateOptions(run="mine")
-    assert {found.run for found in evaluate("box", task, languages=["en-de"], options=named)} == {"mine"}
+    assert {found.run for found in evaluate_checkpoint("box", task, languages=["en-de"], options=named)} == {
+        "mine"
+    }
 
 
 def test_predictions_never_replace_the_data(encoder: Path, tmp_path: Path) -> None:
@@ -130,5 +134,5 @@ def test_predictions_never_replace_the_data(encoder: Path, tmp_path: Path) -> No
     text = data.read_text()
     options = EvaluateOptions(predictions=tmp_path)
     with pytest.raises(ConfigurationError, match=r"test-en\.tsv: is also an input"):
-        evaluate(encoder, build_task("pos", [str(data)]), languages=["en"], options=options)
+        evaluate_checkpoint(encoder, build_task("pos", [str(data)]), languages=["en"], options=options)
     assert data.read_text() == text

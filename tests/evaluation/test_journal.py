@@ -7,7 +7,7 @@ import pytest
 from labelled_files import json_lines
 
 from isoglot.core.errors import ConfigurationError
-from isoglot.evaluation.evaluate import evaluate
+from isoglot.evaluation.evaluate import evaluate_checkpoint
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions
@@ -24,22 +24,22 @@ def test_retrieval_of_equal_sentences_is_perfect(encoder: Path, tmp_path: Path) 
         (tmp_path / f"tatoeba.deu-eng.{code}").write_text(lines)
     task = build_task("tatoeba", [str(tmp_path)], layer=1)
     out = EvaluateOptions(out=tmp_path / "results.jsonl")
-    rows = evaluate(encoder, task, languages=["de"], options=out)
+    rows = evaluate_checkpoint(encoder, task, languages=["de"], options=out)
     assert len(read(tmp_path / "results.jsonl")) == len(rows)
-    evaluate(encoder, task, languages=["de"], options=out)
+    evaluate_checkpoint(encoder, task, languages=["de"], options=out)
     assert len(read(tmp_path / "results.jsonl")) == len(rows), "measured once"
     (tmp_path / ".results.jsonl.done").unlink()  # as after a kill between the rows and the note of them
-    evaluate(encoder, task, languages=["de"], options=out)
+    evaluate_checkpoint(encoder, task, languages=["de"], options=out)
     assert len(read(tmp_path / "results.jsonl")) == len(rows), "rows are not written twice"
     (tmp_path / "tatoeba.deu-eng.deu").write_text("x\n" + "\n".join(lines.split("\n")[1:]))
-    evaluate(encoder, task, languages=["de"], options=out)
+    evaluate_checkpoint(encoder, task, languages=["de"], options=out)
     assert len(read(tmp_path / "results.jsonl")) == 2 * len(rows), "an edited file is measured again"
     assert {r.settings for r in rows} == {"layer=1"}
-    other = evaluate(
+    other = evaluate_checkpoint(
         encoder, build_task("tatoeba", [str(tmp_path)], pooling="cls"), languages=["de"], options=out
     )
     assert {r.settings for r in other} == {"pooling=cls"}, "data and defaults are no settings"
-    known = evaluate(encoder, task, languages=["de"], options=out)
+    known = evaluate_checkpoint(encoder, task, languages=["de"], options=out)
     assert {r.settings for r in known} == {"layer=1"}, "each finds its own rows again"
     assert len(read(tmp_path / "results.jsonl")) == 3 * len(rows)
     values = {r.metric: r.value for r in rows}
@@ -64,25 +64,27 @@ def test_a_folder_has_the_predictions_of_one_model(
     folder, out = tmp_path / "predictions", tmp_path / "results.jsonl"
     options = EvaluateOptions(out=out, predictions=folder)
     file = folder / "xnli" / "test-en.tsv"
-    evaluate(*tuned["1"], languages=["en"], options=options)
+    evaluate_checkpoint(*tuned["1"], languages=["en"], options=options)
     first, counts = file.read_text(), file.with_suffix(".counts.safetensors").read_bytes()
     assert first.split()[0] == "neutral"
     for again in (False, True):
         with pytest.raises(
             ConfigurationError, match=r"test-en: predictions of another model .* one per model"
         ):
-            evaluate(*tuned["2"], languages=["en"], options=options.model_copy(update={"again": again}))
+            evaluate_checkpoint(
+                *tuned["2"], languages=["en"], options=options.model_copy(update={"again": again})
+            )
     assert (file.read_text(), file.with_suffix(".counts.safetensors").read_bytes()) == (first, counts)
     assert len(read(out)) == 1, "it was refused before it was measured"
     rest = options.model_copy(update={"predictions": tmp_path / "second"})
-    evaluate(*tuned["2"], languages=["en"], options=rest)
+    evaluate_checkpoint(*tuned["2"], languages=["en"], options=rest)
     assert (tmp_path / "second" / "xnli" / "test-en.tsv").read_text().split()[0] == "contradiction"
 
     file.write_text("kept")
-    evaluate(*tuned["1"], languages=["en"], options=options)
+    evaluate_checkpoint(*tuned["1"], languages=["en"], options=options)
     assert file.read_text() == "kept", "what is there is not measured again"
     task = build_task("xnli", [json_lines(tmp_path / "1.jsonl", {"first": "a", "second": "b", "label": "1"})])
-    evaluate(tuned["1"][0], task, languages=["en"], options=options)
+    evaluate_checkpoint(tuned["1"][0], task, languages=["en"], options=options)
     assert file.read_text() == "neutral\n", "those of one model on other data are made anew"
 
 
@@ -94,13 +96,13 @@ def test_a_stopped_evaluation_and_files_of_others_are_told_apart(
     options = EvaluateOptions(predictions=folder)
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(CountsFile, "write", _interrupted)
-        evaluate(*tuned["1"], languages=["en"], options=options)
+        evaluate_checkpoint(*tuned["1"], languages=["en"], options=options)
     assert (folder / "xnli" / "test-en.tsv").is_file()
-    evaluate(*tuned["1"], languages=["en"], options=options)
+    evaluate_checkpoint(*tuned["1"], languages=["en"], options=options)
     assert (folder / "xnli" / "test-en.counts.safetensors").is_file()
     (tmp_path / ".predictions.done").unlink()
     with pytest.raises(ConfigurationError, match="predictions of another model"):
-        evaluate(*tuned["1"], languages=["en"], options=options)
+        evaluate_checkpoint(*tuned["1"], languages=["en"], options=options)
 
 
 def _interrupted(*_: object) -> None:
@@ -118,10 +120,12 @@ def test_a_model_whose_labels_are_renamed_is_measured_again(encoder: Path, tmp_p
         config["id2label"] = {str(i): name for i, name in enumerate(names)}
         config["label2id"] = {name: i for i, name in enumerate(names)}
         (out / "config.json").write_text(json.dumps(config))
-        values += [evaluate(out, task, languages=["en"], options=options)[0].value for _ in range(2)]
+        values += [
+            evaluate_checkpoint(out, task, languages=["en"], options=options)[0].value for _ in range(2)
+        ]
     assert values == [100, 100, 0, 0]
     journal = tmp_path / ".results.jsonl.done"
     assert len(read(options.out)) == 2 == len(journal.read_text().splitlines())
     journal.write_text("\n".join(line.partition("+")[0] for line in journal.read_text().splitlines()))
-    evaluate(out, task, languages=["en"], options=options)
+    evaluate_checkpoint(out, task, languages=["en"], options=options)
     assert len(read(options.out)) == 2, "rows of earlier versions, which noted no files"

@@ -10,7 +10,7 @@ from own_modules import OwnModules
 from refusals import refused
 
 from isoglot.core.errors import ConfigurationError
-from isoglot.evaluation.evaluate import evaluate
+from isoglot.evaluation.evaluate import evaluate_checkpoint
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.api import finetune
 from isoglot.finetuning.finetune import FineTuning
@@ -49,15 +49,20 @@ def test_pos_from_training_to_results(encoder: Path, tmp_path: Path) -> None:
         finetune(encoder, build_task("pos", moved), language="en", seed=3, train=settings, out=out)
 
     options = EvaluateOptions(out=tmp_path / "results.jsonl", predictions=tmp_path / "predictions")
-    rows = evaluate(out, build_task("pos", data), languages=["xx"], options=options)
+    rows = evaluate_checkpoint(out, build_task("pos", data), languages=["xx"], options=options)
     first = {r.metric: r for r in rows}
     assert (first["f1"].run, first["f1"].seed, first["f1"].examples) == ("tiny", 3, 12)
     assert len(first["f1"].checkpoint_hash) == 16 and not first["f1"].options
     cut = finetune(encoder, build_task("pos", moved), language="en", out=tmp_path / "cut",
                    train=FinetuneOptions.build(epochs=1, batch_size=8, max_length=16))  # fmt: skip
-    assert not evaluate(cut, build_task("pos", data), languages=["xx"])[0].options, "as it was trained"
-    assert evaluate(cut, build_task("pos", data, overlap=1), languages=["xx"])[0].settings == "overlap=1"
-    evaluate(out, build_task("pos", data), languages=["xx"], options=options)
+    assert not evaluate_checkpoint(cut, build_task("pos", data), languages=["xx"])[0].options, (
+        "as it was trained"
+    )
+    assert (
+        evaluate_checkpoint(cut, build_task("pos", data, overlap=1), languages=["xx"])[0].settings
+        == "overlap=1"
+    )
+    evaluate_checkpoint(out, build_task("pos", data), languages=["xx"], options=options)
     assert len(read(tmp_path / "results.jsonl")) == len(rows), "measured once"
     predicted = (tmp_path / "predictions" / "udpos" / "test-xx.tsv").read_text().split("\n\n")
     assert [len(s.split()) for s in predicted] == [
@@ -66,11 +71,11 @@ def test_pos_from_training_to_results(encoder: Path, tmp_path: Path) -> None:
     named = FinetuneOptions.build(**settings.model_dump(exclude_unset=True), run="better")
     (tmp_path / "moved.tsv").write_text(text)
     finetune(encoder, build_task("pos", moved), language="en", seed=3, train=named, out=out)
-    assert evaluate(out, build_task("pos", data), languages=["xx"])[0].run == "better"
+    assert evaluate_checkpoint(out, build_task("pos", data), languages=["xx"])[0].run == "better"
     with refused(ConfigurationError, "/checkpoint ", "pos", "ner"):
-        evaluate(out, build_task("ner", data), languages=["xx"])
+        evaluate_checkpoint(out, build_task("ner", data), languages=["xx"])
     with refused(ConfigurationError, "/tiny: ", "pos", "`isoglot finetune ", "--task pos"):
-        evaluate(encoder, build_task("pos", data), languages=["xx"])
+        evaluate_checkpoint(encoder, build_task("pos", data), languages=["xx"])
 
 
 def test_edited_weights_are_noticed_whatever_the_card_says(encoder: Path, tmp_path: Path) -> None:
@@ -109,7 +114,7 @@ def test_settings_that_would_play_no_part_are_refused(encoder: Path, tmp_path: P
         finetune(encoder, build_task("pos", data), language="en", train=options, out=tmp_path / "run")
     ids = EvaluateOptions(language_ids={"de": 2})
     with refused(ConfigurationError, "language_ids", "tatoeba"):
-        evaluate(encoder, build_task("tatoeba", [str(tmp_path)]), languages=["de"], options=ids)
+        evaluate_checkpoint(encoder, build_task("tatoeba", [str(tmp_path)]), languages=["de"], options=ids)
 
 
 def test_translate_train_on_projected_labels(encoder: Path, tmp_path: Path) -> None:
@@ -130,7 +135,7 @@ def test_translate_train_on_projected_labels(encoder: Path, tmp_path: Path) -> N
     task = build_task("pos", [f"train={out}"])
     run = finetune(encoder, task, language="xx", seed=3, train=settings, out=tmp_path / "run")
     (tmp_path / "test.tsv").write_text(english.read_text())
-    rows = evaluate(run, build_task("pos", [str(tmp_path / "test.tsv")]), languages=["xx"])
+    rows = evaluate_checkpoint(run, build_task("pos", [str(tmp_path / "test.tsv")]), languages=["xx"])
     assert {row.metric for row in rows} >= {"f1", "accuracy"}
     assert (
         json.loads((tmp_path / "run" / "manifest.json").read_text())["settings"]["setting"]
@@ -186,7 +191,7 @@ def test_an_edited_task_of_ones_own_is_another_run_and_measured_again(
 
     def measured() -> list[str]:
         task = build_task("my_stars:Stars", [f"test={data}"])
-        return [row.metric for row in evaluate(out, task, languages=["en"], options=options)]
+        return [row.metric for row in evaluate_checkpoint(out, task, languages=["en"], options=options)]
 
     tuned()
     assert measured() == ["accuracy", "macro_f1"]

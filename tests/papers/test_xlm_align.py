@@ -12,7 +12,7 @@ from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.aligners.embedding.options import EmbeddingOptions
 from isoglot.aligners.scoring import score
 from isoglot.core.errors import ConfigurationError
-from isoglot.evaluation.evaluate import evaluate
+from isoglot.evaluation.evaluate import evaluate_checkpoint
 from isoglot.formats.links import Alignment
 from isoglot.formats.sentence_pair import SentencePair
 from isoglot.studies.catalogue import find_studies
@@ -105,7 +105,7 @@ def test_the_authors_aligner_has_no_floor_where_it_measures(encoder: Path, tmp_p
         steps = steps_of("xlm_align/table2", "*Optimal*", variant=variant)
         planned = next(step.task for step in steps.values() if isinstance(step, Evaluate)).options
         task = build_task("word_alignment", [gold], **{**planned, "layer": 1})
-        (rate, *_) = evaluate(encoder, task, languages=["en-de"])
+        (rate, *_) = evaluate_checkpoint(encoder, task, languages=["en-de"])
         aligner = EmbeddingAligner(encoder, method="ot", layer=1, epsilon=floor, dtype="float32")
         expected = [Alignment(frozenset(found.links)) for found in aligner.align_pairs(pairs)]
         aer = score(expected, sure).aer

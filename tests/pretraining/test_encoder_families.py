@@ -21,7 +21,7 @@ from transformers import (
 
 from isoglot.aligners.embedding.aligner import EmbeddingAligner
 from isoglot.corpus.encode.tokenizer import train_tokenizer
-from isoglot.evaluation.evaluate import evaluate
+from isoglot.evaluation.evaluate import evaluate_checkpoint
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions
@@ -128,12 +128,12 @@ def test_an_encoder_goes_through_every_verb(
     options = FinetuneOptions.build(epochs=40, select="last", learning_rate=5e-3, batch_size=8)
     tagger = finetune(checkpoint, pos, language="en", train=options, out=tmp_path / "pos")
     measuring = EvaluateOptions(out=tmp_path / "results.jsonl")
-    found = {r.metric: r.value for r in evaluate(tagger, pos, languages=["en"], options=measuring)}
+    found = {r.metric: r.value for r in evaluate_checkpoint(tagger, pos, languages=["en"], options=measuring)}
     assert found[pos.primary_metric] > 95
 
     pairs.to_parquet(tmp_path / "pairs.parquet")
     retrieval = build_task("tatoeba", [str(tmp_path / "pairs.parquet")])
-    scores = evaluate(checkpoint, retrieval, languages=["xx"], options=measuring)
+    scores = evaluate_checkpoint(checkpoint, retrieval, languages=["xx"], options=measuring)
     assert all(0 <= r.value <= 100 for r in scores) and len(scores) > 1
 
 

@@ -10,7 +10,7 @@ from labelled_files import tagged_words
 from isoglot.core.errors import ConfigurationError
 from isoglot.corpus.options import PrepareOptions
 from isoglot.corpus.prepare import prepare
-from isoglot.evaluation.evaluate import evaluate
+from isoglot.evaluation.evaluate import evaluate_checkpoint
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions
@@ -47,7 +47,9 @@ def test_drawn_pairs_are_tagged_and_their_tags_projected(encoder: Path, tmp_path
     options = EvaluateOptions(predictions=tmp_path)
     untagged = "\n".join("".join(f"{word}\tX\n" for word in words) for words in own["words"])
     (tmp_path / "test.tsv").write_text(untagged)
-    evaluate(tagger, build_task("pos", [str(tmp_path / "test.tsv")]), languages=["xx"], options=options)
+    evaluate_checkpoint(
+        tagger, build_task("pos", [str(tmp_path / "test.tsv")]), languages=["xx"], options=options
+    )
     tags = [block.split("\n") for block in (tmp_path / "udpos/test-xx.tsv").read_text().strip().split("\n\n")]
     assert [*own["tags"]] == tags
     given = {

@@ -5,7 +5,7 @@ from pathlib import Path
 from datasets import Dataset, DatasetDict
 from labelled_files import json_lines
 
-from isoglot.evaluation.evaluate import evaluate
+from isoglot.evaluation.evaluate import evaluate_checkpoint
 from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions
 from isoglot.tasks import build_task
@@ -33,7 +33,7 @@ def test_options_that_are_given_hold_also_where_they_are_the_defaults(encoder: P
     train = FinetuneOptions.build(epochs=1, batch_size=8, select="last", max_length=16)
     out = finetune(encoder, build_task("xnli", data), language="en", train=train, out=tmp_path / "r")
     found = [
-        evaluate(out, build_task("xnli", data, **given), languages=["en"])[0].options
+        evaluate_checkpoint(out, build_task("xnli", data, **given), languages=["en"])[0].options
         for given in ({}, {"max_length": 128}, {"max_length": 16})
     ]
     assert found == [{}, {"max_length": 128}, {}]

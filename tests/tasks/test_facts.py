@@ -11,7 +11,7 @@ from own_task import OWN_TASK
 from refusals import refused
 
 from isoglot.core.errors import ConfigurationError
-from isoglot.evaluation.evaluate import evaluate
+from isoglot.evaluation.evaluate import evaluate_checkpoint
 from isoglot.finetuning.options import PRESETS, FinetuneOptions, task_with_settings
 from isoglot.tasks import TASKS, TaskFacts, build_task, is_probe, task_class, task_options
 from isoglot.tasks.base import Probe, TrainableTask
@@ -70,7 +70,7 @@ def test_a_task_of_ones_own_is_one_class(custom: str, tmp_path: Path) -> None:
     longest = task_options(custom).model_fields["longest"]
     assert (longest.default, longest.description) == (3, "What counts as long, in characters.")
     data = [f"{tmp_path}/{{language}}.txt"]
-    (row,) = evaluate(encoder, build_task(custom, data, longest=4), languages=["de"])
+    (row,) = evaluate_checkpoint(encoder, build_task(custom, data, longest=4), languages=["de"])
     assert (row.task, row.value, row.options) == ("lengths", 25.0, {"longest": 4})
     assert TaskFacts.of(build_task(custom, data)) == TaskFacts(kind="lengths", heads="lengths")
     with refused(ConfigurationError, "longst: ", "'longest'"):

@@ -11,7 +11,7 @@ from refusals import refused
 from safetensors.torch import load_file, save_file
 
 from isoglot.core.errors import ConfigurationError
-from isoglot.evaluation.evaluate import evaluate
+from isoglot.evaluation.evaluate import evaluate_checkpoint
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions
@@ -166,7 +166,7 @@ def test_fine_tuning_and_evaluation_give_the_model_each_positions_language(
     tuned = finetune(run, task, language="xx", train=train, out=tmp_path / "tuned")
     assert set.union(*seen) == {2, 3}, "both languages in training"
     seen.clear()
-    evaluate(tuned, task, languages=["xx"], split="test")
+    evaluate_checkpoint(tuned, task, languages=["xx"], split="test")
     assert seen and set.union(*seen) == {3}
 
 
@@ -207,7 +207,9 @@ def test_an_encoder_of_a_run_with_language_embeddings_is_fine_tuned_with_them(
 
     monkeypatch.setattr("isoglot.evaluation.head.predict_rows", predict)
     for ids in (None, {"xx": 2}):
-        evaluate(done, build_task("pos", data), languages=["xx"], options=EvaluateOptions(language_ids=ids))
+        evaluate_checkpoint(
+            done, build_task("pos", data), languages=["xx"], options=EvaluateOptions(language_ids=ids)
+        )
     assert seen == [{3}, {2}]
     without = finetune(run, build_task("pos", data), language="en", train=options.changed(language_ids={}),
                        out=tmp_path / "without")  # fmt: skip

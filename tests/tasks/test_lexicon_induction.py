@@ -7,7 +7,7 @@ import pytest
 from refusals import refused
 
 from isoglot.core.errors import ConfigurationError, InputError
-from isoglot.evaluation.evaluate import evaluate
+from isoglot.evaluation.evaluate import evaluate_checkpoint
 from isoglot.tasks import build_task
 from isoglot.tasks.text_vectors import TextEncoder
 from isoglot.testing import tiny_lexicon
@@ -58,7 +58,7 @@ def test_words_translations_are_those_of_a_loop(encoder: Path, tmp_path: Path, o
     pairs += [(pairs[0][0], pairs[3][1]), (pairs[2][0], pairs[5][1])]  # two words have two translations
     (tmp_path / "en-xx.txt").write_text("".join(f"{s}\t{t}\n" for s, t in pairs))
     task = build_task("lexicon_induction", [str(tmp_path / "en-xx.txt")], words="2:9", csls_over=over)
-    found = {r.metric: r.value for r in evaluate(encoder, task, languages=["en-xx"])}
+    found = {r.metric: r.value for r in evaluate_checkpoint(encoder, task, languages=["en-xx"])}
     words, candidates = (list(dict.fromkeys(side)) for side in zip(*pairs, strict=True))
     asked = words[2:9]
     encode = TextEncoder(encoder, layer="static")
@@ -74,7 +74,7 @@ def test_words_translations_are_those_of_a_loop(encoder: Path, tmp_path: Path, o
             ]
             assert found[f"{stem}precision_at_{k}"] == pytest.approx(100 * sum(hits) / len(asked))
     with refused(ConfigurationError, "words ", "first:end", "'9'"):
-        evaluate(
+        evaluate_checkpoint(
             encoder,
             build_task("lexicon_induction", [str(tmp_path / "en-xx.txt")], words="9"),
             languages=["en-xx"],

@@ -9,7 +9,7 @@ from labelled_files import json_lines
 from refusals import refused
 
 from isoglot.core.errors import ConfigurationError, InputError
-from isoglot.evaluation.evaluate import evaluate
+from isoglot.evaluation.evaluate import evaluate_checkpoint
 from isoglot.tasks import build_task, retrieval
 
 
@@ -36,7 +36,7 @@ def test_shares_are_right_to_the_digit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_language_is_not_its_own_pivot(encoder: Path, tmp_path: Path) -> None:
     (tmp_path / "x.eng").write_text("a\n")
     with refused(ConfigurationError, "'en'", "`languages`", "pivot=LANG"):
-        evaluate(encoder, build_task("tatoeba", [str(tmp_path)]), languages=["en"])
+        evaluate_checkpoint(encoder, build_task("tatoeba", [str(tmp_path)]), languages=["en"])
 
 
 def _pair(source: str, target: str, languages: str) -> dict:

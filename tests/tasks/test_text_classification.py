@@ -13,7 +13,7 @@ from labelled_files import json_lines
 from refusals import refused
 
 from isoglot.core.errors import ConfigurationError, InputError
-from isoglot.evaluation.evaluate import evaluate
+from isoglot.evaluation.evaluate import evaluate_checkpoint
 from isoglot.finetuning.api import finetune
 from isoglot.finetuning.options import FinetuneOptions, task_with_settings
 from isoglot.formats.schema import LABELLED
@@ -154,7 +154,7 @@ def test_zero_shot_and_translate_train(encoder: Path, tmp_path: Path) -> None:
         )
         checkpoint = finetune(encoder, task, language=language, train=train, out=tmp_path / setting)
         assert json.loads((checkpoint / "config.json").read_text())["label2id"] == {"land": 0, "water": 1}
-        rows = evaluate(checkpoint, task, languages=["en", "xx"])
+        rows = evaluate_checkpoint(checkpoint, task, languages=["en", "xx"])
         scores = {(row.language, row.metric): row.value for row in rows}
         assert {metric for _, metric in scores} == {"accuracy", "macro_f1"}
         assert scores["en", "macro_f1"] > 90, "two words can be distinguished"
@@ -162,4 +162,4 @@ def test_zero_shot_and_translate_train(encoder: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.tsv"
     other.write_text("the river\texclamation\n")
     with refused(ConfigurationError, "text_classification: ", "'exclamation'", "id2label, land, water"):
-        evaluate(checkpoint, build_task("text_classification", [str(other)]), languages=["en"])
+        evaluate_checkpoint(checkpoint, build_task("text_classification", [str(other)]), languages=["en"])

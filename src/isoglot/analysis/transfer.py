@@ -13,7 +13,7 @@ from typing import Any
 
 from isoglot.checkpoints.folder import checkpoint_folder
 from isoglot.core.errors import ConfigurationError
-from isoglot.evaluation.evaluate import evaluate
+from isoglot.evaluation.evaluate import evaluate_checkpoint
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.finetuning.finetune import FineTuning, remove_weights
 from isoglot.finetuning.options import FinetuneOptions
@@ -160,7 +160,7 @@ def _tested(
     else:
         tuned = tuning.run()
         measuring = EvaluateOptions(out=folder / _MEASURED)
-        all_rows = evaluate(
+        all_rows = evaluate_checkpoint(
             tuned, task, languages=languages, split=options.split, options=measuring, progress=report
         )
         rows = [row for row in all_rows if row.metric == task.primary_metric]

@@ -202,7 +202,7 @@ def evaluate(
     continues. Checkpoints of one run with several seeds are printed as mean ± standard deviation.
     """
     from isoglot.checkpoints.folder import checkpoints_of
-    from isoglot.evaluation.evaluate import evaluate as measure
+    from isoglot.evaluation.evaluate import evaluate_checkpoint as measure
     from isoglot.evaluation.prediction_folders import prediction_folders
     from isoglot.tasks import build_task
 

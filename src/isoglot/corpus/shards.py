@@ -142,8 +142,9 @@ class Ledger:
         If a language has 10 rows and is to have 25, its rows come twice, in their order, and then a random choice of 5,
         in their order too.
 
-        All parts are filtered before the first one is yielded, because shares need the number of all rows.
+        ``parts``: Parts from a generator that passes each one to :meth:`enter` when it is drawn.
         """
+        # Draw all parts before the first one is yielded: `passed` is final when `enter` has counted the last one.
         chosen_parts = list(parts)
         targets = sampling_targets([count.passed for count in self._counts.values()], exponent)
         for count, target in zip(self._counts.values(), targets, strict=True):

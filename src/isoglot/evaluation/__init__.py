@@ -1,7 +1,8 @@
 """Evaluation: a checkpoint, a task and languages in; scores, predictions and confusions out.
 
     isoglot.evaluate   api.py          model and task as objects or names, one checkpoint or many
-                       evaluate.py     one checkpoint, one task: what is measured already, what is missing, measure it
+                       evaluate.py     `evaluate_checkpoint`, one checkpoint on one task: what is measured already, what
+                                       is missing, measure it
                        head.py         a fine-tuned model: rows -> logits -> predictions -> scores
                        journal.py      write rows and predictions, and recognise them in a later call
     isoglot.predict    predict.py      labels or answers for rows without labels

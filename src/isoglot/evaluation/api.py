@@ -11,7 +11,7 @@ from isoglot.checkpoints.folder import checkpoints_of
 from isoglot.core.checks import validated
 from isoglot.core.frames import ResultList
 from isoglot.core.languages import split_codes
-from isoglot.evaluation.evaluate import evaluate as evaluate_checkpoint
+from isoglot.evaluation.evaluate import evaluate_checkpoint
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.evaluation.prediction_folders import prediction_folders
 from isoglot.modules.model_folder import model_folder

@@ -12,7 +12,7 @@ from isoglot.core.languages import split_codes
 from isoglot.evaluation.api import evaluate
 from isoglot.formats.labelled.tags import UNLABELLED
 from isoglot.formats.plain_values import is_missing
-from isoglot.formats.rows import RowTable, rows_of, table_of
+from isoglot.formats.rows import RowTable, table_of
 from isoglot.results.confusion import ENDING, Confusion, ConfusionMatrix
 from isoglot.runs.reporter import AnyReporter
 from isoglot.tasks import task_class
@@ -138,16 +138,18 @@ def _read(folder: Path) -> Confusion:
 def _of_rows(rows: Any, gold: str | None, predicted: str) -> Confusion:
     """Count labels and predictions that stand beside each other in rows, by language.
 
+    A label, a tag or a prediction is missing if it is ``None`` or NaN, as frames have it.
+
     1. Rows without a column ``language``, or with an empty one, are counted under ``all``.
-    2. Words without a tag (``_`` or ``None``) and rows without a label (``None``) do not count, as in an evaluation.
-    3. A label without a prediction (``None``, NaN of a frame) is refused: no class was predicted.
+    2. Rows without a label or without tags do not count, and neither do words whose tag is missing or ``_``, as in an
+       evaluation.
+    3. A label without a prediction is refused: no class was predicted. A row without predictions has none for any word.
     4. Every language has the same labels, in sorted order: those that occur in any language as a label or a prediction.
 
     Raises:
-        ConfigurationError: A column is missing, or a prediction.
+        ConfigurationError: A column or a prediction is missing, or a row has not as many predictions as tags.
     """
-    given = rows_of(rows, "rows")
-    table = given if isinstance(given, RowTable) else table_of(list(given), "rows")
+    table = table_of(rows, "rows")
     if gold is None:
         gold = next((name for name in _GOLD if table.has(name)), _GOLD[0])
     for name, argument in ((gold, "gold"), (predicted, "predicted")):
@@ -157,15 +159,23 @@ def _of_rows(rows: Any, gold: str | None, predicted: str) -> Confusion:
                 f"rows: no column {name!r}, found {listed}; name it with [[{argument}='NAME']]"
             )
     codes = list(table.column("language")) if table.has("language") else [""] * len(table)
+    # As a tag, `_` says that a word has none. As a prediction, it is a class like any other.
+    gold_texts = _texts(table, gold, no_tag=UNLABELLED)
+    predicted_texts = _texts(table, predicted)
+    # Language to the labels that count, and to the prediction for each.
     by_language: dict[str, tuple[list[str], list[str]]] = {}
-    gold_labels = _texts(table, gold, no_tag=UNLABELLED)
-    labels_and_predictions = zip(codes, gold_labels, _texts(table, predicted), strict=True)
-    for number, (code, row_labels, row_predictions) in enumerate(labels_and_predictions, 1):
+    for number, (code, row_labels, found) in enumerate(
+        zip(codes, gold_texts, predicted_texts, strict=True), 1
+    ):
+        all_labels, all_predictions = by_language.setdefault(str(code or "all"), ([], []))  # 1
+        if row_labels is None:  # 2
+            continue
+        row_predictions = [None] * len(row_labels) if found is None else found
         if len(row_labels) != len(row_predictions):
             raise ConfigurationError(
-                f"rows: {len(row_predictions)} predictions for {len(row_labels)} words; predict every word, in order"
+                f"rows: row {number} has {len(row_predictions)} predictions for {len(row_labels)} words; predict every "
+                "word, in order"
             )
-        all_labels, all_predictions = by_language.setdefault(str(code or "all"), ([], []))  # 1
         for label, prediction in zip(row_labels, row_predictions, strict=True):
             if label is None:  # 2
                 continue
@@ -185,13 +195,15 @@ def _of_rows(rows: Any, gold: str | None, predicted: str) -> Confusion:
     return Confusion(matrices)
 
 
-def _texts(table: RowTable, column: str, no_tag: str | None = None) -> Iterator[list[str | None]]:
+def _texts(table: RowTable, column: str, no_tag: str | None = None) -> Iterator[list[str | None] | None]:
     """Yield the labels or predictions of each row as texts: one for a text or pair, one per word for a sentence.
 
-    A missing one is ``None``, and so is the tag ``no_tag`` of a word.
+    A row whose value is missing gives ``None``. In a sentence, a missing tag is ``None``, and so is the tag ``no_tag``.
     """
     for value in table.column(column):
-        if isinstance(value, list | tuple):
+        if is_missing(value):
+            yield None
+        elif isinstance(value, list | tuple):
             yield [None if is_missing(tag) or tag == no_tag else str(tag) for tag in value]
         else:
-            yield [None if is_missing(value) else str(value)]
+            yield [str(value)]

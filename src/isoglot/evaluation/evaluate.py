@@ -36,7 +36,7 @@ _CHANGE_FIGURES = {"language_ids", "precision"}
 
 
 @isolated_state()
-def evaluate(
+def evaluate_checkpoint(
     checkpoint: str | Path,
     task: Task,
     *,
@@ -116,19 +116,19 @@ def evaluate(
             announce(rows[language])
         else:
             dataset = datasets.pop(language)
-            # A file with a column of splits is one file for `_trained_on`, but no model learns from its rows of dev and
-            # test.
+            # `_trained_on` compares whole files. If one file holds all splits, its dev and test rows would count as
+            # training data too, although the model learned from the train rows alone.
             is_kept_out = split != "train" and split_column(dataset) is not None
             was_trained_on = not is_kept_out and _trained_on(about, language, content[language])
             remark = " (training data of this model)" if was_trained_on else ""
             report.note(f"{name} {split}{remark}")
             scores, predictions = measure(dataset, language=language, progress=partial(report.progress, name))
-            new = evaluation.rows(scores, len(predictions))
-            announce(new)
+            new_rows = evaluation.rows(scores, len(predictions))
+            announce(new_rows)
             counted: dict[str, Any] = {}
             if options.predictions is not None:
                 counted = _counted(task, dataset, predictions, language)
-            rows[language] = keep(evaluation, task, new, predictions, options, **counted)
+            rows[language] = keep(evaluation, task, new_rows, predictions, options, **counted)
         report.progress("languages", number, len(languages))
     return [row for language in languages for row in rows[language]]
 

@@ -45,7 +45,8 @@ class FinetunedModel:
     ) -> None:
         # Tasks with equal `heads`, such as xquad and mlqa, can use each other's models. The card of a model that
         # isoglot did not train says nothing of its task; then `task.trained` looks at its head alone.
-        trained_with, facts = about.get("options", {}), TaskFacts.of(task)
+        trained_with = about.get("options", {})
+        facts = TaskFacts.of(task)
         heads = trained_with.get("heads", trained_with.get("kind"))
         if heads is not None and heads != facts.heads:
             raise ConfigurationError(

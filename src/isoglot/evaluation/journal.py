@@ -19,7 +19,8 @@ from isoglot.core.errors import ConfigurationError
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.results.confusion import ENDING as CONFUSION_ENDING
 from isoglot.results.confusion import Confusion, ConfusionMatrix
-from isoglot.results.example_counts import ENDING, CountsFile, ExampleCounts
+from isoglot.results.example_counts import ENDING as COUNTS_ENDING
+from isoglot.results.example_counts import CountsFile, ExampleCounts
 from isoglot.results.rows import Result, append, rows_in
 from isoglot.runs.files import hidden, is_stream, make_folder
 from isoglot.runs.fingerprint import key_of
@@ -92,8 +93,9 @@ def require_own_predictions(evaluation: Evaluation, task: Task, folder: Path) ->
     """
     stem = evaluation.stem(folder, task)
     # The model and options that wrote the predictions may overwrite them: their entry has the same owner. The key is
-    # compared too, for two reasons. An old entry has no owner. And the owner leaves out options that equal those in
-    # the model's card, so another card (or none) gives the same evaluation another owner, but the same key.
+    # compared too, for two reasons. An old entry has no owner. And the owner holds only the options that differ from
+    # the fine-tuning, as the model's card tells it: `shared["options"]`, from `_evaluations` in evaluate.py. If the
+    # card has changed or is lost, the same evaluation has another owner, but the same key.
     key, _, owner = _last_entry(folder, evaluation.place).partition(" ")
     if submission.written(stem) and owner != evaluation.owner and key != evaluation.key:
         raise ConfigurationError(
@@ -118,6 +120,7 @@ def known_rows(evaluation: Evaluation, task: Task, options: EvaluateOptions) -> 
         checkpoint_hash = shared["checkpoint_hash"]
         names += [row.run for row in rows_in(options.out) if row.checkpoint_hash == checkpoint_hash]
     for name in dict.fromkeys(names):
+        # The name of the run is a part of `key` and `identity`, by which the journals and rows are searched.
         named = replace(evaluation, shared={**shared, "run": name})
         if folder is not None:  # 3
             key, _, _ = _last_entry(folder, named.place).partition(" ")
@@ -160,7 +163,7 @@ def keep(
         submission.write(stem, predictions)
         fields = {name: evaluation.shared[name] for name in _WITH_COUNTS} | {"data": evaluation.data}
         if counts:
-            CountsFile(fields, counts).write(stem.with_name(f"{stem.name}{ENDING}"))
+            CountsFile(fields, counts).write(stem.with_name(f"{stem.name}{COUNTS_ENDING}"))
         if confusion is not None:
             language = str(evaluation.shared["language"])
             file = stem.with_name(f"{stem.name}{CONFUSION_ENDING}")

@@ -258,7 +258,8 @@ def _results(
         predictions = [predictions[question_id] for question_id in loaded["id"]]
     if not isinstance(task, ClassificationTask):
         return {"prediction": predictions}
-    value_of_label, labels = label_values(head.model), model_labels(head.model)
+    labels = model_labels(head.model)
+    value_of_label = label_values(head.model)  # 3 of "3", where the model learned from numbers
     best_probability = [0.0] * len(loaded)
     every_probability: list[dict[str, float]] = [{} for _ in range(len(loaded))]
     # `row.example` is the number of the example that an encoded row comes from.

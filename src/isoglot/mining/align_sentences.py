@@ -264,7 +264,7 @@ def _span_vectors(
     at which it ends. A span that would begin before its part is shorter, and is not looked at.
 
     Returns:
-        For each part, and in it for 1, 2, … ``max_size - 1`` lines, the unit vectors of its spans.
+        For each part, and in it for 1, 2, … ``request.longest_span`` lines, the unit vectors of its spans.
     """
     if request.joined == "sum":
         return _summed_span_vectors(encoder, parts, request, on_unknown)
@@ -272,7 +272,7 @@ def _span_vectors(
     texts_of_parts: list[list[list[str]]] = []
     for part in parts:
         texts_of_part = []
-        for size in range(1, request.max_size):
+        for size in range(1, request.longest_span + 1):
             ends = range(1, len(part) + 1)
             texts_of_part.append([" ".join(part[max(0, end - size) : end]) for end in ends])
         texts_of_parts.append(texts_of_part)
@@ -312,7 +312,7 @@ def _summed_span_vectors(
         sums = torch.nn.functional.pad(lines.cumsum(0), (0, 0, 1, 0))
         ends = torch.arange(1, len(sums))
         vectors_of_part = []
-        for size in range(1, request.max_size):
+        for size in range(1, request.longest_span + 1):
             starts = (ends - size).clamp(min=0)
             vectors_of_part.append(unit(sums[ends] - sums[starts]).numpy())
         vectors_of_parts.append(vectors_of_part)

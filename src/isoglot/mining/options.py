@@ -127,6 +127,11 @@ class SentenceAlignRequest(SentenceEncoding):
     )
     one_document: bool = option(False, "Ignore blank lines.")
 
+    @property
+    def longest_span(self) -> int:
+        """Most lines of one side of a group: the other side has one at least."""
+        return self.max_size - 1
+
 
 class FilterRules(RowRules):
     """Rules and thresholds that drop a pair of sentences, those of `isoglot prepare` among them."""

@@ -167,17 +167,17 @@ class ScoredWindows:
     def _scored(self, pairs: Iterator[SentencePair]) -> Iterator[tuple[FilterBatch, Iterator[Scores]]]:
         unknown = UnknownOfPairs()
         work = partial(scores_of, self._scorer) if self._here else score_window
-        with self._pool(loads=True) as pool:
+        with self._workers(loads=True) as workers:
             windows = self._windows_to_score(pairs)
-            for window, found in self._finished.results(windows, work, pool, FilterBatch.content):
+            for window, found in self._finished.results(windows, work, workers, FilterBatch.content):
                 unknown.add(found.reports["unknown"])
                 yield window, self._scores_in(found)
         unknown.warn()
 
     def _ruled(self, pairs: Iterator[SentencePair]) -> Iterator[tuple[FilterBatch, Iterator[Scores]]]:
         work = partial(reasons_of, self._rules) if self._here else apply_rules
-        with self._pool(loads=False) as pool:
-            for chunk, found in self._finished.results(_chunks(pairs), work, pool, FilterBatch.content):
+        with self._workers(loads=False) as workers:
+            for chunk, found in self._finished.results(_chunks(pairs), work, workers, FilterBatch.content):
                 columns = [found.columns[name] for name in ("reasons", "source", "target")]
                 rows = []
                 for given, reasons, source, target in zip(chunk.rows, *columns, strict=True):
@@ -195,11 +195,11 @@ class ScoredWindows:
            few pairs a margin would mean little.
         3. The rules are applied to pairs of the same languages at a time, but a window may have pairs of several.
         """
-        pool = self._request.pool
+        window_size = self._request.pool  # in pairs that pass
         waiting: list[FilterRow] = []
         passed = 0  # how many of the pairs that wait pass the rules
         pairs_before = 0  # how many pairs of the input come before those that wait
-        # Texts of the last `pool` passing pairs before those that wait.
+        # Texts of the last `window_size` passing pairs before those that wait.
         earlier: list[tuple[str, str]] = []
 
         for languages, same_languages in groupby(pairs, key=attrgetter("languages")):
@@ -208,14 +208,15 @@ class ScoredWindows:
                 for row in _with_reasons(pairs_of_chunk, self._rules):
                     waiting.append(row)
                     passed += not row.reasons
-                    if passed == pool or len(waiting) == _MOST_IN_WINDOW * pool:
+                    if passed == window_size or len(waiting) == _MOST_IN_WINDOW * window_size:
                         window = self._window(pairs_before, waiting, earlier)
                         yield window
                         texts_of_window = [texts for _, texts in window.passing()]
-                        earlier = [*earlier, *texts_of_window][-pool:]
+                        earlier = [*earlier, *texts_of_window][-window_size:]
                         pairs_before += len(waiting)
                         waiting, passed = [], 0
-        yield self._window(pairs_before, waiting, earlier)
+        if waiting:
+            yield self._window(pairs_before, waiting, earlier)
 
     def _window(
         self, pairs_before: int, rows: list[FilterRow], earlier: Sequence[tuple[str, str]]
@@ -234,7 +235,7 @@ class ScoredWindows:
         for is_known, *values in zip(found.columns["known"], *columns, strict=True):
             yield dict(zip(self.score_names, values, strict=True)) if is_known else None
 
-    def _pool(self, *, loads: bool) -> WorkPool:
+    def _workers(self, *, loads: bool) -> WorkPool:
         """Choose where the work is done: in this process, which has loaded all, or on a cluster.
 
         ``loads``: The work needs models, so each worker stays alive with them.

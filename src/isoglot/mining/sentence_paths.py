@@ -120,7 +120,8 @@ def cheapest_groups(
     """Find the cheapest path; returns its steps, in the order of the documents. Each skipped line is a step of its own.
 
     Args:
-        source: For each k from 1 to ``max_size - 1``, unit vectors of the spans of k lines, by their last line.
+        source: For each k from 1 to ``max_size - 1`` (``SentenceAlignRequest.longest_span``), unit vectors of the spans
+            of k lines, by their last line.
         target: The same of the target.
         max_size: Most lines of a group, of both sides together.
         skip: Cost of a line without a translation; a random pair costs about 1.
@@ -135,7 +136,8 @@ def cheapest_groups(
         return [(i, 0, 1, 0, skip) for i in range(counts[0])] + [(0, j, 0, 1, skip) for j in range(counts[1])]
     coarser: list[Step] = []
     if max(counts) > _SEARCHED_WHOLE and min(counts) > 1:
-        # Of one line a side at most: only where the path runs matters there.
+        # The coarser level only says where the path runs, for which single lines are enough: no spans of several lines
+        # are given, and max_size=2 allows groups of one line a side alone.
         coarser = cheapest_groups([_halved(source[0])], [_halved(target[0])], max_size=2, skip=skip)
     band = _around(coarser, *counts)
 
@@ -144,8 +146,9 @@ def cheapest_groups(
     source_spans = _spans_of_side(source, target_samples, source_lengths)
     target_spans = _spans_of_side(target, source_samples, target_lengths)
 
-    # The kinds of groups: a source and b target lines, for all a and b of at most max_size together. Smaller groups
-    # come first: of equal costs the search takes the first.
+    # The kinds of groups: a source and b target lines, for all a and b of at most max_size together. Each kind needs
+    # the spans of a source lines and those of b target lines. Smaller groups come first: of equal costs the search
+    # takes the first.
     sizes = [(a, b) for a in range(1, max_size) for b in range(1, max_size - a + 1)]
     sizes.sort(key=sum)
     costs = _costs(source_spans, target_spans, sizes, band, weight=length_weight)

@@ -311,13 +311,13 @@ class Evaluate(Step):
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
         """Fine-tune the checkpoint if the step says so, and measure it on the task."""
-        from isoglot.evaluation.evaluate import evaluate  # noqa: PLC0415 - loads the libraries
+        from isoglot.evaluation.evaluate import evaluate_checkpoint  # noqa: PLC0415 - loads the libraries
 
         task, checkpoint = self.check(), self.checkpoint
         if self.finetune is not None:
             self.finetune.run(folder / _TUNED, report)
             checkpoint = str(folder / _TUNED / CHECKPOINT)
-        rows = evaluate(
+        rows = evaluate_checkpoint(
             checkpoint,
             task,
             languages=self.languages,

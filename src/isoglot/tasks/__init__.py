@@ -5,8 +5,8 @@
 Open ``base.py`` first: the protocol. Tasks with a head inherit ``head_task.py``: ``tagging.py`` (POS, NER),
 ``pairs.py`` (XNLI, PAWS-X), ``text_classification.py``, ``questions.py`` (XQuAD, MLQA, TyDiQA). Probes measure an
 encoder without further training: ``retrieval.py``, ``lexicon_induction.py``, ``word_alignment.py``. Each class states
-its facts (:class:`TaskFacts`) and has a line in :data:`TASKS`. ``metrics/`` has metrics over plain values,
-``submission.py`` XTREME's files.
+its facts (:class:`TaskFacts`) and has a line in :data:`TASKS`. A new metric is one more name in what the task's
+``score`` or ``measure`` returns. ``metrics/`` has metrics over plain values, ``submission.py`` XTREME's files.
 
 - *example*: a row of a task's data: a text, a pair, a sentence of words, a question.
 - *encoded row*: one input of the encoder. A long example may have several.

@@ -37,6 +37,11 @@ class Task(Protocol):
     - ``locations(language, split)`` finds the data of a task whose languages are pairs or have several files.
     - ``require_gold(dataset)`` refuses data without the labels that training and measuring need.
 
+    A metric needs no entry elsewhere: results and reports have each one that ``score`` or ``measure`` returns. Two
+    lists say more of some metrics. Values of those in :data:`isoglot.results.rows.SHARES` must be from 0 to 100, and
+    captions of tables say "in percent". The first metric of ``_FIRST`` (``reports/scores.py``) that a task has is its
+    main one in reports.
+
     Attributes:
         name: Name in results and submissions.
         primary_metric: Metric by which checkpoints are chosen; larger is better unless it is ``aer``.

@@ -131,8 +131,9 @@ class QuestionTask(HeadTask):
         Windows are in the order of the questions, and those of one question in the order of the context.
         """
         specials = tokenizer.num_special_tokens_to_add(pair=True)
-        room = self.max_length - specials - self.max_question_length
-        if room <= self.stride:
+        # Pieces that are left for the context beside the longest question.
+        least_room = self.max_length - specials - self.max_question_length
+        if least_room <= self.stride:
             raise ConfigurationError(
                 f"max_length {self.max_length} is too small; stride and max_question_length need more than "
                 f"{self.stride + specials + self.max_question_length}: raise it, or lower them"
@@ -143,9 +144,9 @@ class QuestionTask(HeadTask):
         # The tokenizer takes one overlap per call, so questions with the same overlap are tokenized together.
         by_overlap: dict[int, list[int]] = {}
         for number, length in enumerate(lengths):
-            context_room = self.max_length - specials - length
+            room = self.max_length - specials - length  # beside this question
             # windows=advance: starts are `stride` tokens apart, so neighbours share all the room but the stride.
-            overlap = self.stride if self.windows == "share" else context_room - self.stride
+            overlap = self.stride if self.windows == "share" else room - self.stride
             by_overlap.setdefault(overlap, []).append(number)
 
         windows: list[tuple[Any, int, int]] = []
@@ -155,6 +156,7 @@ class QuestionTask(HeadTask):
                 [batch["context"][number] for number in numbers],
                 truncation="only_second",
                 max_length=self.max_length,
+                # The tokenizer calls the overlap `stride`.
                 stride=overlap,
                 return_overflowing_tokens=True,
                 return_offsets_mapping=True,

@@ -51,8 +51,9 @@ class RetrievalTask:
         pooling: mean or cls.
         max_length: Tokens of a sentence.
 
-    **Metrics**, language → pivot, and ``reverse_…`` back, with the cosine, and with ``csls_…`` and ``margin_…``:
-    ``accuracy`` (the nearest is the translation) and ``mrr`` (mean reciprocal rank), both in %.
+    **Metrics** in %, language → pivot, by cosine: ``accuracy`` (the nearest is the translation) and ``mrr`` (mean
+    reciprocal rank). Both also as ``reverse_…`` from the pivot to the language, and as ``csls_…`` and ``margin_…`` by
+    these similarities: ``reverse_csls_accuracy`` is the accuracy from the pivot to the language by CSLS.
     """
 
     data: DataSource

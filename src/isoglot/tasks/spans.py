@@ -60,12 +60,14 @@ def best_answer(
 
     1. A span of a window counts if its start is among the ``n_best`` starts and its end among the ``n_best`` ends.
     2. A token is a start only in the window that shows most context around it (:func:`maximal_context`).
-    3. The score of no answer is the smallest of all windows: one window that has an answer is enough.
+    3. The score of no answer is the smallest of all windows. A window that does not show the answer has a high one, so
+       the one window that shows it decides.
     4. The answer is empty if no span counts, or if the score of no answer exceeds that of the best span by more than
        ``null_threshold``. The score that is returned is then the score of no answer.
     """
     best: tuple[float, int, int] | None = None  # score, first character, end
     null = np.inf  # score of no answer
+    # A single window shows every token with the most context.
     starts_allowed = maximal_context(windows) if len(windows) > 1 else [None] * len(windows)
     for window, output, allowed in zip(windows, outputs, starts_allowed, strict=True):
         null = min(null, float(output[0, window.null] + output[1, window.null]))  # 3

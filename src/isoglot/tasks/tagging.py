@@ -174,7 +174,7 @@ class TaggingTask(HeadTask):
                 ids = template.sequence(np.concatenate(pieces_in_row))
                 positions = _label_positions(pieces_in_row, len(template.prefix), skipped_pieces)
                 position_of = dict(zip(range(first, end), positions, strict=True))
-                # Words before the first that counts are context: their labels stand in the row before.
+                # Words before the first counted one are context: their labels stand in the row of the window before.
                 labelled = [(word, position_of[word]) for word in range(first_counted, end)]
                 labels = np.full(len(ids), IGNORED, np.int32)
                 for word, position in labelled:
@@ -345,7 +345,8 @@ def _pieces_by_word(
 ) -> list[list[int]]:
     """Group pieces by word: pieces 7 8 9 of the words 0 0 1 are ``[[7, 8], [9]]``.
 
-    1. A piece of no word (its word is -1), such as a lone space, goes to the word before it.
+    1. A piece of no word (its word is -1), such as a lone space, goes to the word before it; at the start of the
+       sentence, to the first word.
     2. A word without a piece, such as a control character that the tokenizer drops, gets the unknown piece.
 
     ``count``: Number of words.
@@ -360,19 +361,23 @@ def _pieces_by_word(
 
 
 def _windows(lengths: Sequence[int], room: int, overlap: int) -> list[tuple[int, int, int]]:
-    """Cut a sentence into runs of words that fit in a row: first word, first word that counts, word after the last.
+    """Cut a sentence into windows of words that fit in a row each.
 
-    Every word counts in exactly one run; the words of a run before it are context. Words of 2, 2 and 3 pieces with room
-    for 5 and an overlap of 1 make the runs (0, 0, 2) and (1, 2, 3).
+    Every word counts in exactly one window. Words of a window before its first counted word are context, and counted in
+    the window before. Words of 2, 2 and 3 pieces with room for 5 and an overlap of 1 make the windows (0, 0, 2) and
+    (1, 2, 3).
 
-    ``lengths``: Pieces of each word. ``overlap``: Maximum words of context.
+    ``lengths``: Pieces of each word. ``room``: Pieces of words that a row holds. ``overlap``: Maximum words of context.
+
+    Returns:
+        Of each window the first word, the first counted word, and the word after the last.
     """
     windows = []
     first_counted = 0
     # A word that is longer than a row is cut to the row.
     sizes = [min(length, room) for length in lengths]
     while first_counted < len(sizes):
-        # The first word that counts always has its place: context gives way until it fits.
+        # The first counted word always has its place: context gives way until it fits.
         first = max(0, first_counted - overlap)
         end = first_counted + 1
         while first < first_counted and sum(sizes[first:end]) > room:

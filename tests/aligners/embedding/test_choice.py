@@ -22,7 +22,7 @@ from isoglot.aligners.gold import gold_pairs
 from isoglot.aligners.load_aligner import aligner_request
 from isoglot.checkpoints.reading import ALIGNER_FILE
 from isoglot.core.errors import ConfigurationError, InputError
-from isoglot.evaluation.evaluate import evaluate
+from isoglot.evaluation.evaluate import evaluate_checkpoint
 from isoglot.evaluation.options import EvaluateOptions
 from isoglot.formats.labelled.sources import DataSource
 from isoglot.formats.sentence_pair import SentencePair
@@ -200,7 +200,7 @@ def test_evaluate_uses_the_kept_choice_and_records_it(encoder, gold, tmp_path):
     task = WordAlignmentTask(DataSource([str(tmp_path)]), aligner={"dtype": "float32"})
 
     def aer(task, **options):
-        (row, *_) = evaluate(
+        (row, *_) = evaluate_checkpoint(
             encoder, task, languages=["de-en"], options=EvaluateOptions(out=tmp_path / "rows.jsonl")
         )
         assert {**row.options, "aligner": None} == {"aligner": None, **options}

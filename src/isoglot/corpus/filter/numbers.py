@@ -115,9 +115,11 @@ def _unmatched(source: list[Number], target: list[Number]) -> tuple[list[str], l
     """Match the numbers of two sides, and return the values of the unmatched numbers of each side.
 
     1. Numbers with the same readings on both sides are matched.
-    2. A number is matched with one that shares a reading with it, greedily: numbers with the fewest readings choose
-       first, because they have less choice, and choose the one with the fewest readings.
-    3. If the unmatched numbers of both sides differ only in where they end (:func:`_same_digits`), all are matched.
+    2. A source number is matched with a target number that shares a reading with it, greedily. Source numbers with the
+       fewest readings choose first, because they have less choice; each chooses the target number with the fewest
+       readings.
+    3. If the unmatched numbers of both sides have the same digits, only cut differently into numbers, such as `80, 000`
+       and 80000 (:func:`_same_digits`), all are matched.
     """
     source_left, target_left = _subtracted(source, target), _subtracted(target, source)  # 1
     for number in sorted(source_left, key=lambda number: len(number.readings)):
@@ -143,10 +145,10 @@ def _subtracted(numbers: Sequence[Number], others: Sequence[Number]) -> list[Num
 
 
 def _same_digits(source: Sequence[Number], target: Sequence[Number]) -> bool:
-    """Whether the numbers of the sides differ only in where they end.
+    """Whether both sides have the same digits, only cut differently into numbers, by one of two comparisons.
 
     1. All digits in a row are the same: 80000 for both `80, 000` and 80000.
-    2. Or all whole numbers in a row are the same: 8 and 30 for both 08:30 and `8 Uhr 30`, whose digits 0830 and 830
+    2. All whole numbers in a row are the same: 8 and 30 for both 08:30 and `8 Uhr 30`, whose digits 0830 and 830
        differ by a zero.
     """
     source_digits = "".join(number.digits for number in source)

@@ -31,9 +31,11 @@ _PRINTF = r"""
 _TAG = r"""
     <(?P<slash>/?)(?P<tag_name>[A-Za-z][\w:.-]*|\d+)(?:\s+[\w:.-]+\s*=\s*(?:"[^"]*"|'[^']*'))*\s*/?>  # <ph id="1"/> <0>
 """
-_WEB_OR_MAIL_ADDRESS = r"""
-    (?:https?|ftp)://[!\#-;=?-~]*[A-Za-z0-9_/=&\#~-]                        # https://example.org/a?b=c
-    | (?<![A-Za-z0-9_.])www\.[!\#-;=?-~]*[A-Za-z0-9_/]                      # www.example.org
+_IN_ADDRESS = r"[!\#-;=?-~]"
+"""A character inside an address: printable ASCII except the space, ``"``, ``<`` and ``>``."""
+_WEB_OR_MAIL_ADDRESS = rf"""
+    (?:https?|ftp)://{_IN_ADDRESS}*[A-Za-z0-9_/=&\#~-]                      # https://example.org/a?b=c
+    | (?<![A-Za-z0-9_.])www\.{_IN_ADDRESS}*[A-Za-z0-9_/]                    # www.example.org
     | (?<![A-Za-z0-9_.@])[A-Za-z0-9][A-Za-z0-9_.+-]*@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+  # name@example.org
 """
 _ACCELERATOR = r"""
