@@ -315,6 +315,8 @@ def test_flags_that_would_do_nothing_are_refused(isoglot: Isoglot, data: Path) -
         ("text.txt", "trans", ("--tokenizer", "x", "--alphabet", "armenian", "--with-replacement"),
          ["--alphabet changes letters", "--with-replacement needs --overlap"]),
         ("text.txt", "trans", ("--tokenizer", data / "copy", "--overlap", "0.5"), ["--overlap is fixed in the copy"]),
+        ("text.txt", "inv", ("--kind", "nli", "--literal", "--level", "token", "--tokenizer", "x"),
+         ["--literal inverts words, and --level token inverts pieces"]),
         ("text.txt", "perm", ("--tokenizer", "x", "--literal", "--first-parse-only"),
          ["--tokenizer is for trans", "--literal is for inv", "--first-parse-only is for syn",
           "--first-parse-only needs --parses"]),

@@ -131,8 +131,9 @@ def _distinct_runs(orders: NDArray[np.int64], length: int, *, padding: int) -> t
     runs = runs_of_orders.reshape(-1, length)
     order_of_run = np.repeat(np.arange(order_count), runs_of_orders.shape[1])
     # A run as one number, whose digits to the base n + 2 are its members, the last member first: numbers are quick to
-    # compare. With n = 2 the run 0 1 is the number 10 to the base 4.
-    codes = runs @ (n + 2) ** np.arange(length)
+    # compare. With n = 2 the place values are 1 and 4, and the run 0 1 is the number 0 · 1 + 1 · 4 = 4.
+    place_values = (n + 2) ** np.arange(length)
+    codes = runs @ place_values
     # Equal runs share a column, in the order of their numbers.
     _, first_of_column, column_of_run = np.unique(codes, return_index=True, return_inverse=True)
     # A run that an order has twice is counted twice: entries at the same place are added up.

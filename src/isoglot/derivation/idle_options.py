@@ -53,6 +53,11 @@ def _idle(request: DeriveRequest, reading: Options, path: str, languages: Sequen
     fixed = f"is fixed in the copy {tokenizer}"
     for name, is_idle, why in (  # 3
         ("end_marks", not uses_marks, "is for inv and [[split_sentences]]"),
+        (
+            "literal",
+            "inv" in names and options.level == "token",
+            "inverts words, and [[level='token']] inverts pieces",
+        ),
         ("tokenizer", not uses_pieces, "is for trans, and for inv with [[level='token']]"),
         ("alphabet", tokenizer is not None, "changes letters, and [[tokenizer]] copies pieces"),
         ("script", tokenizer is None, "needs [[tokenizer]], whose copies it is about"),

@@ -30,6 +30,8 @@ Marks that stay at the end when the words of a sentence change places:
 - ``Inversion._attached_marks``: one or several marks at the end of the last word, ``mat.``.
 - ``Inversion._inverted_pieces``: a last piece that is one mark.
 - :func:`_literal`: the last character of the text; always of ``END_MARKS``.
+
+In :class:`Inversion` by words, the last word of a part with ``has_known_end`` stays too, whatever it looks like.
 """
 
 
@@ -70,7 +72,8 @@ class _Part(NamedTuple):
     start: int
     stop: int
     has_known_end: bool
-    """Whether it was cut at a known end of a sentence: then its last word is a final mark, whatever that looks like."""
+    """Whether it was cut at a known end of a sentence. Then its last word is a final mark, whatever it looks like, for
+    the inversion of words. The inversion of pieces and the permutation do not ask: they look at the mark itself."""
 
 
 def _parts_to_reorder(sentence: Sentence, sentence_by_sentence: bool, marks: str) -> Iterator[_Part]:
@@ -105,7 +108,8 @@ class Inversion:
       where the whole string is one sentence.
     - ``attached``: the mark at the end of ``mat.`` is final too, and moves to the new last word. On for running text;
       off where words carry labels, so that an abbreviation keeps its period.
-    - ``literal``: ALIGN-MLM's XNLI code with its quirks; words are those between single spaces.
+    - ``literal``: ALIGN-MLM's XNLI code with its quirks; words are those between single spaces. It inverts words, so
+      ``isoglot derive`` refuses it with ``level="token"`` (``idle_options.py``).
 
     Source: Tang et al. 2022, App. F and its code.
 
@@ -143,16 +147,16 @@ class Inversion:
         derived: list[str] = []
         origin: list[int] = []
         for part in _parts_to_reorder(sentence, self.sentence_by_sentence, self.end_marks):
-            inverted = self._inverted(words[part.start : part.stop], ends_with_mark=part.has_known_end)
+            inverted = self._inverted(words[part.start : part.stop], has_known_end=part.has_known_end)
             derived.extend(inverted.words)
             origin.extend([part.start + number for number in inverted.origin])
         return DerivedSentence(tuple(derived), tuple(origin))
 
-    def _inverted(self, words: tuple[str, ...], *, ends_with_mark: bool = False) -> DerivedSentence:
+    def _inverted(self, words: tuple[str, ...], *, has_known_end: bool) -> DerivedSentence:
         """Invert the words of one sentence.
 
         1. A final word of marks alone stays last: ``it rains .`` becomes ``rains it .``, and ``is it ?!`` becomes
-           ``it is ?!``. ``ends_with_mark`` says that the last word is such a mark, whatever it looks like.
+           ``it is ?!``. With ``has_known_end`` (as in :class:`_Part`) any last word stays.
         2. Attached marks move to the new last word: ``sat on the mat.`` becomes ``mat the on sat.``.
         3. Other words are only reversed.
         """
@@ -160,7 +164,7 @@ class Inversion:
         if last < 1:
             return DerivedSentence(words, tuple(range(len(words))))
         reverse = tuple(range(last, -1, -1))
-        if ends_with_mark or _is_mark(words[last], self.end_marks):  # 1
+        if has_known_end or _is_mark(words[last], self.end_marks):  # 1
             order = (*reverse[1:], last)
             return DerivedSentence(tuple([words[number] for number in order]), order)
         marks = None if self._attached_marks is None else self._attached_marks.search(words[last])

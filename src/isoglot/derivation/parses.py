@@ -61,13 +61,12 @@ class Parses(ExitStack):
         1. All beginnings of a text sort before the text, and the longest beginning is the last of them.
         2. So the last sentence that sorts before the text, or is the text, is looked at. If the text begins with it,
            it is found.
-        3. If not, the search goes on with the common beginning of the text and that sentence. No parsed
-           beginning B of the text is missed: B sorts before that sentence, which sorts before the text. All that sorts
-           between B and a text that begins with B begins with B too, so B is a beginning of both, and of their common
-           beginning.
+        3. If not, the search goes on with the common beginning of the text and that sentence: with the sentences
+           ``ab`` and ``abca``, the text ``abcd`` first meets ``abca``. Their common beginning is ``abc``, and the
+           search for ``abc`` finds ``ab``.
 
-        With the sentences ``ab`` and ``abca``, the text ``abcd`` first meets ``abca``. Their common beginning is
-        ``abc``, and the search for ``abc`` finds ``ab``.
+        Step 3 misses no parsed beginning such as ``ab``: all that sorts between ``ab`` and ``abcd`` begins with ``ab``,
+        as in a dictionary. The sentence that is met, ``abca``, sorts there, so ``ab`` also begins the common beginning.
         """
         query = "SELECT text, tree FROM trees WHERE text <= ? ORDER BY text DESC, rowid LIMIT 1"
         while row := self._trees.execute(query, (text,)).fetchone():  # 1
