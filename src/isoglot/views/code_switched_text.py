@@ -31,8 +31,10 @@ class CodeSwitchedText(TextOptions):
     Equation: ``x̃_i = synonym(x_i), y_i = x_i`` with probability ½ for i ∈ M (``tang2022_input``), or
     ``x̃_i = [MASK], y_i = synonym(x_i)`` (``chaudhary_label``)
 
-    Each selected token is *switched* with ``synonym_probability``; the others are masked 80/10/10 and predict
-    themselves, as in a ``masked_text``. For a switched *house* with the synonym *Haus*:
+    The input is one text, or a packed block of several. Each selected token is *switched* with
+    ``synonym_probability``; the others are masked 80/10/10 and predict themselves, as in a ``masked_text``. A switched
+    token that has a synonym is *replaced* by it, in the input or in the labels. For a switched *house* with the synonym
+    *Haus*:
 
     * ``mode: tang2022_input``: the *input* is *Haus* (with the language id of German), the label *house*. A token
       without synonym stays unchanged in the input. ALIGN-MLM's authors trained in this mode.
@@ -54,7 +56,7 @@ class CodeSwitchedText(TextOptions):
     :class:`~isoglot.views.masking.MaskingOptions`; DICT-MLM uses ``language_ids``.
 
     **Columns**: ``input_ids`` (or ``<side>_ids``), the language (unless the lexicon is one for any language); packed
-    or not.
+    or not. In a block of isolated texts ``document_ids`` tells the texts apart; in another block nothing does.
 
     **Batch keys**: those of :class:`~isoglot.views.masked_text.MaskedText`.
 

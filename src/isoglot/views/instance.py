@@ -29,7 +29,7 @@ class Instance:
     ids: IntArray  # with special tokens
     word_ids: IntArray | None = None  # the word of each token, −1 for tokens of no word
     attention: IntArray | None = None  # 1 for tokens, 0 for padding; None: no padding
-    # Further batch keys, not changed by masking.
+    # Further batch keys, not changed by masking. Of a packed block also its columns: `document_ids`, `side_ids`, ...
     extras: dict[str, IntArray] = field(default_factory=dict)
 
 

@@ -197,13 +197,15 @@ def _second_half(instance: Instance) -> IntArray:
         result          0   0  0   0      0     1   1  1   1      1
 
     1. From the first target piece, *x*, everything is of the second half.
-    2. Special tokens before *x* have no side. The second half begins with them where positions begin at 0 again between
-       the last source piece, *b*, and *x*: here at the second ``<s>``. Padding has position 0 too, and does not count.
+    2. Special tokens before *x* have no side. The second half begins with them at the last position 0 between the last
+       source piece, *b*, and *x*: here at the second ``<s>``. Padding has position 0 too, and does not count.
     3. Blocks that isoglot did not pack may have no ``position_ids``, or positions that run through. There the second
        half begins at *x*.
     """
     side_ids = instance.extras["side_ids"]
-    second = np.maximum.accumulate(side_ids) == 2  # 1
+    # The largest side id so far is 2 from the first target piece on: 0 1 1 0 0 0 2 2 2 2 in the example.
+    largest_so_far = np.maximum.accumulate(side_ids)
+    second = largest_so_far == 2  # 1
     if "position_ids" in instance.extras and second.any():  # 2
         first_target = int(second.argmax())
         source_pieces = (side_ids[:first_target] == 1).nonzero()[0]
@@ -213,5 +215,6 @@ def _second_half(instance: Instance) -> IntArray:
         beginnings = begins_at_0[after_source : first_target + 1].nonzero()[0]
         # Without a beginning (3), `second` already begins at the first target piece.
         if beginnings.size:
-            second[after_source + beginnings[-1] :] = True
+            last_beginning = after_source + beginnings[-1]
+            second[last_beginning:] = True
     return as_array(second)
