@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -220,12 +221,13 @@ def resident_workers(
     gpus = [int(machine.get("GPU", 0)) if machine.get("CPU", 0) >= 1 else 0 for machine in machines]  # 2
     if gpu and any(gpus):
         wanted = max(1, min(workers or sum(gpus), most))
-        workers_per_gpu = -(-wanted // sum(gpus))  # 1: rounded up
+        workers_per_gpu = math.ceil(wanted / sum(gpus))  # 1
         room = 0
         for machine_cpus, machine_gpus in zip(cpus, gpus, strict=True):
             room += min(machine_cpus, workers_per_gpu * machine_gpus)  # 2
-        gpu_share = _STEPS // workers_per_gpu / _STEPS
-        return max(1, min(wanted, room)), {"num_cpus": 1, "num_gpus": gpu_share}
+        # Three workers on a GPU: 3333 of its 10,000 steps for each, which is 0.3333.
+        steps_per_worker = _STEPS // workers_per_gpu
+        return max(1, min(wanted, room)), {"num_cpus": 1, "num_gpus": steps_per_worker / _STEPS}
     size = max(1, min(workers or sum(cpus) // 2, most, sum(cpus)))  # 3
     for cpus_per_worker in range(_MOST_CPUS, 0, -1):
         room = sum(machine_cpus // cpus_per_worker for machine_cpus in cpus)

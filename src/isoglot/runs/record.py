@@ -145,7 +145,7 @@ class Record:
 
         ``contents``: All of ``made_from``, which a later run compares, and what else a reader wants to know.
         """
-        write_json(Path(self.folder) / RUN, {**contents, **_circumstances(time="started")})
+        write_json(Path(self.folder) / RUN, {**contents, **_circumstances(time_key="started")})
 
     def finish(self, results: Mapping[str, Any]) -> None:
         """Write the manifest: the contents of `run.json`, then the results. The folder is finished after that.
@@ -155,7 +155,7 @@ class Record:
         ``results``: Facts that are known at the end, such as ``{"steps": 3, "checkpoint_hash": ...}``.
         """
         started = None if self.manifest_key else read_json(Path(self.folder) / RUN)
-        manifest = {**(started or {}), **results, **_circumstances(time="finished")}
+        manifest = {**(started or {}), **results, **_circumstances(time_key="finished")}
         self._write(Path(self.folder), manifest)
 
     def make(
@@ -222,13 +222,13 @@ class Record:
             )
 
 
-def _circumstances(*, time: str = "") -> dict[str, Any]:
-    """Return versions, and the time now under the name ``time``.
+def _circumstances(*, time_key: str | None = None) -> dict[str, Any]:
+    """Return versions, and the time now under ``time_key``: ``started`` or ``finished``; no time without a key.
 
     The folders that :meth:`Record.make` makes, such as derived corpora, get no time: the fingerprint of a folder counts
     its manifest too. With a time in it, the same corpus made again would count as another input.
     """
-    return {"versions": versions()} | ({time: _now()} if time else {})
+    return {"versions": versions()} | ({time_key: _now()} if time_key else {})
 
 
 def versions() -> dict[str, str]:
@@ -259,11 +259,14 @@ def has_manifest(folder: str | Path) -> bool:
 def _differences(recorded: Mapping[str, Any], made_from: Mapping[str, Any]) -> list[str]:
     """Return dotted names of the values in ``made_from`` that the record has otherwise: ``inputs.a.txt.size``.
 
-    1. Input files are first compared by their paths: if `a.txt` has grown, ``inputs.a.txt.size`` differs. These names
-       say most to a user.
-    2. If no path differs they are compared by their numbers in the list, because their order counts, and because
-       several inputs may have one path: for the same files in another order, ``inputs.0.path`` differs.
-    3. ``None`` equals a missing value: a record without the option ``a`` does not differ from ``a: None``.
+    All values are compared in a first round; only if they are all equal, there is a second round.
+
+    1. In the first round input files are named by their paths, which say most to a user: if ``a.txt`` has grown,
+       ``inputs.a.txt.size`` differs. Files in another order are equal here, and of two inputs with the same path only
+       the last one is compared.
+    2. In the second round input files are named by their numbers in the list, so that these differences are found too:
+       for the same files in another order, ``inputs.0.path`` differs.
+    3. In both, ``None`` equals a missing value: a record without the option ``a`` does not differ from ``a: None``.
     """
     before = {name: recorded.get(name) for name in made_from}
     now = json.loads(canonical(made_from))
