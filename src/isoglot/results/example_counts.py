@@ -94,16 +94,17 @@ def combined(
     """Turn sums over examples into values in %. **Shape**: (..., parts) to (...).
 
     1. With ``mean``, the mean over the parts that have anything to count: of 1 / 2 and 0 / 0 it is 50.
-    2. With ``harmonic``, the harmonic mean over all parts; 0 if one of them is 0.
+    2. With ``harmonic``, the harmonic mean over all parts; 0 if one of them is 0. (None is below 0, as counts are not.)
     """
     has_any = denominators > 0
     parts = np.divide(100 * numerators, denominators, out=np.zeros_like(numerators), where=has_any)
     if combine == "mean":  # 1
         return np.asarray(parts.sum(-1) / np.maximum(has_any.sum(-1), 1))
-    all_positive = (parts > 0).all(-1)  # 2
-    # Parts of 0 have the inverse 1 here, so that nothing is divided by 0; their mean is not used.
-    sum_of_inverses = np.divide(1.0, parts, out=np.ones_like(parts), where=parts > 0).sum(-1)
-    return np.asarray(np.where(all_positive, parts.shape[-1] / sum_of_inverses, 0.0))
+    is_positive = parts > 0  # 2
+    # The inverse of a part of 0 is given as 1, so that nothing is divided by 0. A mean with such a part is not used.
+    inverses = np.divide(1.0, parts, out=np.ones_like(parts), where=is_positive)
+    harmonic_means = parts.shape[-1] / inverses.sum(-1)
+    return np.asarray(np.where(is_positive.all(-1), harmonic_means, 0.0))
 
 
 @dataclass(frozen=True, eq=False)

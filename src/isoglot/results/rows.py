@@ -87,8 +87,8 @@ class Result(Tabular, BaseModel):
     @classmethod
     def _require_possible(cls, value: float, info: ValidationInfo) -> float:
         """Refuse a number that is not finite, or a share below 0 or above 100."""
-        # A field that was refused is not in `info.data`. In the message, a general word stands in for it: "value of pos
-        # de is nan for tlm" where the metric was refused.
+        # `info.data` lacks fields that pydantic has just refused. For these the message has a general word: a row with
+        # the value nan, whose metric was refused, is reported as "value of pos de is nan for tlm".
         stand_ins = {"metric": "value", "task": "task", "language": "", "run": "run"}
         about = stand_ins | info.data
         is_share = about["metric"].lower() in SHARES
