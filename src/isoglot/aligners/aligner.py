@@ -89,7 +89,7 @@ class Use:
     learn, and gives back pairs that have links and no words."""
     needs_probabilities: bool = True
     """Whether the verb uses the probabilities and the score of linked pairs. If not, a method that learns leaves both
-    out, which saves time."""
+    out, which saves time; the links that it keeps (``kept_links``) have them in any case."""
     unit_tokenizers: Sequence[str] = ()
     """Names of tokenizers whose pieces stand for single Chinese or Japanese characters in a lexicon of words."""
     piece_tokenizers: Sequence[str] = ()

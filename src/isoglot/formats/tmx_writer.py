@@ -180,10 +180,11 @@ def _same_unit(open_pairs: Sequence[_OpenPair]) -> str:
     1. A translation has the text and tags of the first of its pairs that has changed them.
     2. A unit that had one pair when it was read, or lacks one of the languages, has the pair's values as its
        properties, ``<prop type="x-isoglot-score">``. If it had several pairs, the target of each pair has them, even
-       if a single pair is left to write. A target with several sources is in several pairs. Then each name ends in
-       the number of the source: 1 for the first ``<tuv>`` of the unit, whatever its language, 2 for the second. In the
-       unit ``de, en, en-GB`` (English to German), ``de`` has ``x-isoglot-score-2`` of its pair with ``en``, and
-       ``x-isoglot-score-3`` of its pair with ``en-GB``.
+       if a single pair is left to write. If the unit has several sources, a target may be in several pairs, so each
+       name ends in the number of the source: 1 for the first ``<tuv>`` of the unit as it was read, whatever its
+       language, 2 for the second. In the unit ``de, en, en-GB`` (English to German), ``de`` has ``x-isoglot-score-2``
+       of its pair with ``en``, and ``x-isoglot-score-3`` of its pair with ``en-GB``. Neither number changes if
+       ``<tuv>`` are left out (3) or reordered (4).
     3. A translation in one of the two languages is left out if none of the pairs that are written has it: a filter that
        drops German of Austria and keeps German of Germany writes the unit without German of Austria. Translations in
        other languages stay.
