@@ -191,7 +191,8 @@ def null_expectations(text, model, options, likelihood, links):
 class Rows(NamedTuple):
     """Everything that :func:`update` needs to add up the rows of a table."""
 
-    occurrences: tuple[Ints, npt.NDArray[np.int32]]  # sentences of each conditioning word
+    # The sentences of each conditioning word, as `pair_table.occurrences` returns them.
+    occurrences: tuple[Ints, npt.NDArray[np.int32]]
     prior: tuple[bool, float]  # whether there is a Dirichlet prior, and its α
     counts: Doubles  # the expected links of each slot; empty where they are not kept
 
@@ -228,7 +229,7 @@ def _update(text, word_range, model, positions, likelihood, rows, arrays):
     cache.
     """
     condition, generated, table = text
-    first, sentences = rows.occurrences
+    first_of_word, sentences = rows.occurrences
     counts, places, spread_row = arrays
     for word in range(word_range[0], word_range[1]):
         start, stop = table.start[word], table.start[word + 1]
@@ -238,7 +239,7 @@ def _update(text, word_range, model, positions, likelihood, rows, arrays):
                 spread_row[2 * key[slot]] = probability[slot]
                 spread_row[2 * key[slot] + 1] = 0.0
         before = -1
-        for t in range(first[word], first[word + 1]):
+        for t in range(first_of_word[word], first_of_word[word + 1]):
             s = sentences[t]
             # A sentence is listed as often as it holds the word, and visited once.
             if s == before:

@@ -1,9 +1,15 @@
 """Options of the statistical models, and the ways in which two directions become one.
 
 The options of a method are set in Python, ``StatisticalAligner("hmm", prefix_length=3)``, and have no flags
-(``flags=None``). A model that was saved without a newer option loads with its default, so a new option does not need
-another ``methods.FORMAT``. The defaults of ``DiagonalOptions`` give the links of the C++ program, so an option that the
-program does not have must be off by default.
+(``flags=None``).
+
+A model that was saved without a newer option loads with its default, so a new option does not need another
+``methods.FORMAT``. But the hash of what a saved model was made from covers all options (``_key_of_model`` in
+``with_statistics.py``): a command that would save over a model of an earlier release is refused, as if it had other
+options, until it says ``overwrite``.
+
+The defaults of ``DiagonalOptions`` give the links of the C++ program, so an option that the program does not have must
+be off by default.
 """
 
 from typing import Literal, NamedTuple, get_args

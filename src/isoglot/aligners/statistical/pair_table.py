@@ -56,15 +56,15 @@ class PairTable:
     def of(cls, condition: BitextSide, generated: BitextSide) -> PairTable:
         """Make the table of the pairs that occur in a bitext: count the pairs of each row, then fill the rows."""
         size = np.zeros(len(condition.words), np.int64)
-        first, sentences = occurrences(condition)
+        first_of_word, sentences = occurrences(condition)
 
         def count_or_insert(start: Ints, key: npt.NDArray[np.int32], word_range: tuple[int, int]) -> None:
             """Go through the pairs of some conditioning words: count them in ``size``, and insert them into slots."""
             seen_by = np.full(len(generated.words), -1, np.int32)
-            _count_or_insert(first, sentences, generated.flat, seen_by, size, start, key, word_range)
+            _count_or_insert(first_of_word, sentences, generated.flat, seen_by, size, start, key, word_range)
 
         # Twice over the text: without slots the pairs are only counted, which gives the size of each row.
-        ranges, words = word_ranges(first), len(condition.ids)
+        ranges, words = word_ranges(first_of_word), len(condition.ids)
         count = partial(count_or_insert, np.zeros(0, np.int64), np.zeros(0, np.int32))
         in_threads(count, ranges, words=words)
         start = _starts(size)
@@ -174,15 +174,16 @@ def _find_all(start, key, condition, generated, slots):
 
 
 def occurrences(side: BitextSide) -> tuple[Ints, npt.NDArray[np.int32]]:
-    """List the sentences of each word: those of word w are ``sentences[first[w]:first[w + 1]]``, in ascending order.
+    """List the sentences of each word, in ascending order; a sentence is listed as often as it holds the word.
 
-    A sentence is listed as often as it holds the word.
+    Returns:
+        ``first_of_word`` and ``sentences``: word w has ``sentences[first_of_word[w]:first_of_word[w + 1]]``.
     """
-    first = np.zeros(len(side.words) + 1, np.int64)
-    np.cumsum(np.bincount(side.ids, minlength=len(side.words)), out=first[1:])
+    first_of_word = np.zeros(len(side.words) + 1, np.int64)
+    np.cumsum(np.bincount(side.ids, minlength=len(side.words)), out=first_of_word[1:])
     sentences = np.empty(len(side.ids), np.int32)
-    _occurrences(side.ids, side.offsets, first[:-1].copy(), sentences)
-    return first, sentences
+    _occurrences(side.ids, side.offsets, first_of_word[:-1].copy(), sentences)
+    return first_of_word, sentences
 
 
 @compiled
@@ -194,26 +195,28 @@ def _occurrences(ids, offsets, cursor, sentences):
             cursor[ids[k]] += 1
 
 
-def word_ranges(first: Ints) -> list[tuple[int, int]]:
+def word_ranges(first_of_word: Ints) -> list[tuple[int, int]]:
     """Cut the conditioning words into ranges that have about equally many tokens each.
 
-    A very frequent word is a range of its own. ``first``: Of :func:`occurrences`.
+    A very frequent word is a range of its own. ``first_of_word``: Of :func:`occurrences`.
     """
-    cuts = np.searchsorted(first, np.linspace(0, first[-1], _RANGES + 1))
-    return list(pairwise(np.unique([0, *cuts.tolist(), len(first) - 1]).tolist()))
+    cuts = np.searchsorted(first_of_word, np.linspace(0, first_of_word[-1], _RANGES + 1))
+    return list(pairwise(np.unique([0, *cuts.tolist(), len(first_of_word) - 1]).tolist()))
 
 
 @compiled
-def _count_or_insert(first, sentences, side, seen_by, size, start, key, word_range):
+def _count_or_insert(first_of_word, sentences, side, seen_by, size, start, key, word_range):
     """Count the distinct words of ``side`` that occur together with each conditioning word; with slots insert them too.
 
-    ``first``, ``sentences``: :func:`occurrences` of the conditioning side. ``seen_by`` has for each word of ``side``
-    the last conditioning word that it was counted for, −1 at first. The conditioning words of a range come one after
-    the other, so this shows whether a word has been counted for the present one.
+    ``first_of_word``, ``sentences``: :func:`occurrences` of the conditioning side.
+
+    ``seen_by`` has for each word of ``side`` the last conditioning word that it was counted for, −1 at first. The
+    conditioning words of a range come one after the other, so this shows whether a word has been counted for the
+    present one.
     """
     for condition in range(word_range[0], word_range[1]):
         count, before = 0, np.int32(-1)
-        for k in range(first[condition], first[condition + 1]):
+        for k in range(first_of_word[condition], first_of_word[condition + 1]):
             sentence = sentences[k]
             if sentence == before:  # the word stands there twice
                 continue

@@ -39,9 +39,9 @@ def _normaliser(j, n, m, tension):
     Away from the diagonal exp(λ · feature) falls by the same ratio from word to word, so the words above the diagonal
     and those up to it (``floor`` of them) are two geometric series.
 
-    ``floor`` exceeds ``n`` only for the Z of :func:`_gradient`, which has m and n exchanged: ``_gradient(3, 1, 3, λ)``
-    calls ``_normaliser(3, 3, 1, λ)``, where ``floor`` is 9. ``n - floor`` then wraps around in the program, whose
-    numbers are unsigned: 3 − 9 becomes 3 − 9 + 2³².
+    ``floor`` exceeds ``n`` only for the Z of :func:`_gradient`, which has m and n exchanged: ``_gradient(4, 2, 5, λ)``
+    calls ``_normaliser(4, 5, 2, λ)``, where ``floor`` is 4 · 5 / 2 = 10. ``n - floor`` then wraps around in the
+    program, whose numbers are unsigned: 5 − 10 becomes 5 − 10 + 2³².
     """
     floor = np.floor(float(j) * n / m)
     ratio = math.exp(-tension / n)

@@ -82,7 +82,10 @@ class LinkCounts(NamedTuple):
 
 
 class _Posteriors(NamedTuple):
-    """One direction's probabilities of the words of a batch, which forward–backward turns into posteriors in place."""
+    """One direction's probabilities of the words of a batch, which forward–backward turns into posteriors in place.
+
+    Until then the loops call ``links`` *emissions* and ``null`` *silents*, the names that ``markov.py`` has for them.
+    """
 
     links: Doubles  # first p(generated | condition), then p(a_j = i | sentence pair), of each entry
     null: Doubles  # first p(generated | null), then p(a_j = null | sentence pair), of each generated token
