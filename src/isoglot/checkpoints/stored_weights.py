@@ -68,8 +68,8 @@ def _in_four_bits(values: Floats) -> tuple[NDArray[Any], NDArray[Any]] | None:
     """Find packed nibbles (two in a byte) and scales that give exactly these values; ``None`` if a block has none.
 
     A block is 32 neighbouring values of a row. It fits if every value is a whole number from -8 to 7 times one float16,
-    the scale. The scale is not known, but the value farthest from 0 is -8, -7, ..., -1, 1, ..., or 7 times the scale. If
-    that value is -0.8:
+    the scale. The scale is not known, but the value farthest from 0 is -8, -7, ..., -1, 1, ..., or 7 times the scale.
+    If that value is -0.8:
 
     1. Try these multiples from the farthest from 0 to the nearest: -8, -7, 7, -6, 6, ... The order is fixed, so that
        every machine finds the same scale if several fit.
