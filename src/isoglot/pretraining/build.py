@@ -180,8 +180,8 @@ def explicit(recipe: Recipe, modules: Mapping[Location, Any] | None = None) -> d
             if options is not None:
                 defaults = options.model_dump(mode="json", exclude_none=True, exclude={"kind"})
                 entry[key] = {**defaults, **entry.get(key, {})}
-        # A prepared corpus has been filtered already, perhaps by other defaults. The first source tells: the check of the
-        # recipe refuses a prepared folder beside other sources.
+        # A prepared corpus has been filtered already, perhaps by other defaults. The first source tells, because the
+        # check of the recipe refuses a prepared folder beside other sources.
         if not is_prepared(stream.inputs[0].path):
             for option, value in stream.prepare.model_dump(mode="json", exclude_none=True).items():
                 if option not in entry and value not in ([], {}):
@@ -241,8 +241,8 @@ def batch_options(
     1. Pieces. ``masked`` encodes all pieces of a pair; ``english`` and ``german`` (they have ``side``) encode about
        half of them each. Counted in halves that is 2 + 1 + 1, so the pieces are encoded twice: ``views=2``. (This field
        of :class:`~isoglot.training.batches.StreamCost` is not the number of views, which is three here.)
-    2. Special tokens. The views add 3 + 2 + 2 (``special_tokens``; a view without this attribute counts as one of a pair, with 3):
-       ``specials=7``. The blocks of a packed stream hold their special tokens already: ``specials=0``.
+    2. Special tokens. The views add 3 + 2 + 2 (``special_tokens``; 3, as of a pair, for a view without this
+       attribute): ``specials=7``. The blocks of a packed stream hold their special tokens already: ``specials=0``.
     3. Longest input. No view encodes more than 128 pieces of a pair: ``limit=128``, however long the pair is. A view
        with two ``inputs``, a query and a key, may encode twice its ``max_length``. If a view has no ``max_length``,
        there is no limit.
