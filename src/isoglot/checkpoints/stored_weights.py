@@ -47,7 +47,7 @@ def quantised(name: str, values: Floats) -> dict[str, NDArray[Any]]:
 
     1. Biases and norms, which are no matrices, are stored unchanged: ``{NAME: values}``.
     2. A matrix that fits into 4 bits exactly: ``{NAME.q4: nibbles, NAME.scale: scales}``.
-    3. Any other matrix in 8 bits: ``[0.5, -1.27]`` is ``{NAME.q8: [50, -127], NAME.scale: [0.01]}``.
+    3. Any other matrix in 8 bits: ``[[0.5, -1.27]]`` is ``{NAME.q8: [[50, -127]], NAME.scale: [[0.01]]}``.
     """
     if values.ndim != 2:  # 1
         return {name: values}
@@ -55,7 +55,8 @@ def quantised(name: str, values: Floats) -> dict[str, NDArray[Any]]:
     if exact is not None:  # 2
         nibbles, scales = exact
         return {f"{name}.q4": nibbles, f"{name}.scale": scales}
-    scale = np.abs(values).max(axis=1, keepdims=True) / np.float32(127)  # 3
+    # 3: one scale for each row, so that the value farthest from 0 becomes 127 or -127.
+    scale = np.abs(values).max(axis=1, keepdims=True) / np.float32(127)
     # A row of zeros stays zeros.
     whole_numbers = np.rint(values / np.where(scale > 0, scale, 1))
     # Near the smallest number of float32 the scale is rounded down so far that a quotient may be 190.
@@ -67,11 +68,13 @@ def _in_four_bits(values: Floats) -> tuple[NDArray[Any], NDArray[Any]] | None:
     """Find packed nibbles (two in a byte) and scales that give exactly these values; ``None`` if a block has none.
 
     A block is 32 neighbouring values of a row. It fits if every value is a whole number from -8 to 7 times one float16,
-    the scale. The scale is not known, but the largest value of the block is one of 15 multiples of it (0 is none):
+    the scale. The scale is not known, but the value farthest from 0 is -8, -7, ..., -1, 1, ..., or 7 times the scale.
+    If that value is -0.8:
 
-    1. Try the multiples from the largest to the smallest, -8 first, then -7 and 7. So a scale is as near to 0 as it can
-       be, and the same one is found on every machine. A scale may be negative.
-    2. The largest value divided by the multiple, rounded to float16, is the scale to try.
+    1. Try these multiples from the farthest from 0 to the nearest: -8, -7, 7, -6, 6, ... The order is fixed, so that
+       every machine finds the same scale if several fit.
+    2. The value divided by the multiple, rounded to float16, is the scale to try: -0.8 / -8 = 0.1, then -0.8 / -7 =
+       0.114, then -0.8 / 7 = -0.114 (a scale may be negative), ...
     3. A block whose every value is exactly a whole number of such scales is done; the others try the next multiple.
 
     Nibbles are stored as llama.cpp's Q4_0 has them: byte j of a block holds value j in its low and value j + 16 in its
@@ -81,16 +84,16 @@ def _in_four_bits(values: Floats) -> tuple[NDArray[Any], NDArray[Any]] | None:
     if columns % BLOCK:
         return None
     blocks = values.reshape(-1, BLOCK)
-    # With its sign: the value that is farthest from 0.
-    largest = blocks[np.arange(len(blocks)), np.abs(blocks).argmax(axis=1)]
+    # The value of each block that is farthest from 0, with its sign.
+    farthest = blocks[np.arange(len(blocks)), np.abs(blocks).argmax(axis=1)]
     whole_numbers, scales = np.zeros(blocks.shape, np.int8), np.zeros(len(blocks), np.float16)
-    open_blocks = np.flatnonzero(largest)  # a block of zeros fits already, with the scale 0
+    open_blocks = np.flatnonzero(farthest)  # a block of zeros fits already, with the scale 0
     for multiple in sorted(range(-8, 8), key=lambda k: (-abs(k), k)):  # 1
         if multiple == 0 or not len(open_blocks):
             continue
         # A scale may overflow to infinity or underflow to 0; then no value is equal, and the block does not fit.
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            scale = (largest[open_blocks] / np.float32(multiple)).astype(np.float16)  # 2
+            scale = (farthest[open_blocks] / np.float32(multiple)).astype(np.float16)  # 2
             wide = scale.astype(np.float32)[:, None]
             numbers = np.rint(blocks[open_blocks] / wide)
             is_exact = (numbers * wide == blocks[open_blocks]) & (numbers >= -8) & (numbers <= 7)

@@ -170,7 +170,8 @@ def explicit(recipe: Recipe, modules: Mapping[Location, Any] | None = None) -> d
         modules: The views and objectives of the run by location (:attr:`Assembly.modules`), from which options are
             read that they choose themselves; by default the choices that the check of the recipe recorded.
     """
-    # `in_use` below reads attributes alone: `max_length` of a view, or of the namespace that the check recorded for it.
+    # A module is a view or an objective. The check keeps none of them: it recorded namespaces with the values that they
+    # choose, such as `SimpleNamespace(max_length=512)`. Both will do, since `in_use` below only reads attributes.
     modules = recipe.filled_in if modules is None else modules
     values = recipe.model_dump(mode="json", exclude_none=True)
     for name, stream in recipe.streams.items():
@@ -179,7 +180,8 @@ def explicit(recipe: Recipe, modules: Mapping[Location, Any] | None = None) -> d
             if options is not None:
                 defaults = options.model_dump(mode="json", exclude_none=True, exclude={"kind"})
                 entry[key] = {**defaults, **entry.get(key, {})}
-        # A prepared corpus has been filtered already, perhaps by other defaults.
+        # A prepared corpus has been filtered already, perhaps by other defaults. The first source tells, because the
+        # check of the recipe refuses a prepared folder beside other sources.
         if not is_prepared(stream.inputs[0].path):
             for option, value in stream.prepare.model_dump(mode="json", exclude_none=True).items():
                 if option not in entry and value not in ([], {}):
@@ -237,9 +239,10 @@ def batch_options(
     sides, and ``english`` and ``german`` of one side each, with ``max_length`` 128, 64 and 64.
 
     1. Pieces. ``masked`` encodes all pieces of a pair; ``english`` and ``german`` (they have ``side``) encode about
-       half of them each. Counted in halves that is 2 + 1 + 1, so the pieces are encoded twice: ``views=2``.
-    2. Special tokens. The views add 3 + 2 + 2 (``special_tokens``, 3 for a view without this attribute):
-       ``specials=7``. The blocks of a packed stream hold their special tokens already: ``specials=0``.
+       half of them each. Counted in halves that is 2 + 1 + 1, so the pieces are encoded twice: ``views=2``. (This field
+       of :class:`~isoglot.training.batches.StreamCost` is not the number of views, which is three here.)
+    2. Special tokens. The views add 3 + 2 + 2 (``special_tokens``; 3, as of a pair, for a view without this
+       attribute): ``specials=7``. The blocks of a packed stream hold their special tokens already: ``specials=0``.
     3. Longest input. No view encodes more than 128 pieces of a pair: ``limit=128``, however long the pair is. A view
        with two ``inputs``, a query and a key, may encode twice its ``max_length``. If a view has no ``max_length``,
        there is no limit.
@@ -256,7 +259,7 @@ def batch_options(
             max_length = getattr(view, "max_length", None)
             if isinstance(max_length, int):  # 3
                 longest_inputs.append(max_length * getattr(view, "inputs", 1))
-        packed = is_packed(dict.fromkeys(streams[stream].column_names))
+        packed = is_packed(streams[stream].column_names)
         costs[stream] = StreamCost(
             views=math.ceil(half_encodings / 2),
             specials=0 if packed else special_tokens,
@@ -270,7 +273,7 @@ def require_columns(views: Mapping[str, tuple[str, View]], streams: Mapping[str,
     with reported_together() as problems:
         for name, (stream, view) in views.items():
             present = streams[stream].column_names
-            packed = is_packed(dict.fromkeys(present))
+            packed = is_packed(present)
             needed = getattr(view, "packed_columns", view.columns) if packed else view.columns
             missing = [column for column in needed if column not in present]
             if missing:

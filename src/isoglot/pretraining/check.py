@@ -304,6 +304,7 @@ def try_encoder(
     longest = longest_input(config)
     for location, section in sections.items():
         if isinstance(section, ViewSection):
+            # For every view, also one that gives `max_length` itself: `in_use` reads this only if the option is None.
             filled_in[location] = SimpleNamespace(max_length=longest)
             with collected(problems, *location):
                 section.require_room(longest)
@@ -327,10 +328,9 @@ def try_encoder(
     for location, section in sections.items():
         if not isinstance(section, ObjectiveSection):
             continue
-        if (
-            section.options.takes("tokenizer")
-            or section.options.corpus_options & section.options.model_fields_set
-        ):
+        # The tokenizer and the corpora do not exist yet.
+        reads_corpus = bool(section.options.corpus_options & section.options.model_fields_set)
+        if section.options.takes("tokenizer") or reads_corpus:
             continue
         # torch raises RuntimeError if an objective reads weights of the meta device: it cannot be tried.
         with suppress(RuntimeError), collected(problems, *location):

@@ -33,6 +33,7 @@ class SentenceExport(Options):
         "mean", "mean over the text's pieces, special tokens left out; cls: the first position."
     )
     normalize: bool = option(True, "Scale each vector to length 1.")
+    # At least 3: two special tokens and a piece.
     max_length: int = option(512, "Tokens of a text; longer texts are truncated.", ge=3)
 
 

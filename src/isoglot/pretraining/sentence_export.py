@@ -35,7 +35,10 @@ from isoglot.runs.folder import hash_checkpoint
 from isoglot.runs.record import Record
 
 _PROTOBUF_LIMIT = 2**31 - 2**20
-"""Bytes of one ONNX file; larger weights go into a file beside it."""
+"""Maximum of bytes of weights inside the ONNX file; larger weights go into a file beside it.
+
+A file of protobuf holds at most 2 GiB; 1 MiB of them is left for the graph.
+"""
 _POOLED = {
     "mean": "the mean over a text's pieces without special tokens",
     "cls": "at the first position",
@@ -282,6 +285,7 @@ class _Sentences(nn.Module):
         else:
             is_text = input_ids[..., None].ne(self.added).all(dim=-1) & (attention_mask > 0)
             weights = is_text.to(states.dtype)[..., None]
+            # An empty text has no weights: it is divided by 1, and its vector is zero.
             vectors = (states * weights).sum(1) / weights.sum(1).clamp(min=1)
         if self.request.normalize:
             vectors = nn.functional.normalize(vectors, dim=-1)

@@ -1,6 +1,6 @@
 """One encoder input before masking, and the tensors it becomes."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,13 +58,15 @@ def to_tensors(arrays: Mapping[str, IntArray]) -> dict[str, Tensor]:
     return {key: torch.from_numpy(np.array(value, dtype=np.int64)) for key, value in arrays.items()}
 
 
-def is_packed(example: Mapping[str, Any]) -> bool:
-    """Whether an example is a packed block, which has its special tokens already.
+def is_packed(columns: Container[str]) -> bool:
+    """Whether examples with these columns are packed blocks, which have their special tokens already.
 
     A block of isolated texts has ``document_ids``, any other block an ``attention_mask``
     (:func:`~isoglot.corpus.pack.packing.pack_stream`).
+
+    ``columns``: Names of the columns; an example, whose keys are these names, will do too.
     """
-    return "document_ids" in example or "attention_mask" in example
+    return "document_ids" in columns or "attention_mask" in columns
 
 
 def packed_instance(

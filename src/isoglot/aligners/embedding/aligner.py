@@ -69,7 +69,8 @@ class EmbeddingAligner:
             ``aligner.json`` beside it has and ``"box"`` too, and else ``itermax``.
         warn: called with the 1-based number of a pair and a message, for pairs that cannot be aligned; by default
             they are logged.
-        **overrides: options by name, in place of ``options``; with a ``method``, nothing that was chosen is taken.
+        **overrides: options by name, in place of ``options``. Without ``method`` those that were chosen for the encoder
+            are added. With ``method`` nothing is added, not even the chosen layer: all others have their defaults.
 
     Example:
         >>> from isoglot.testing import tiny_model, tiny_tokenizer
@@ -102,6 +103,8 @@ class EmbeddingAligner:
                 "got both options= and single options; put everything in EmbeddingOptions(...)"
             )
         if options is None:
+            # With a method `with_kept` is not asked, although it would add the kept layer, as the verbs do: code that
+            # names a method gets the same links whatever is kept beside the encoder.
             if isinstance(model, str | Path) and "method" not in overrides:
                 overrides = with_kept(model, overrides)
             options = EmbeddingOptions.build(**overrides)
@@ -136,6 +139,7 @@ class EmbeddingAligner:
             self._pointer, trained_on = load_pointer(self._source, self.model)
             if layer is None:
                 layer = layers if trained_on is None else trained_on
+        # 8: the layer that SimAlign reads.
         self.layer = layer_number(self.model, min(8, layers) if layer is None else layer)
 
     @overload

@@ -36,14 +36,18 @@ def attach(pair: SentencePair, how: Attach, *, words: WordPair | None = None) ->
     # Each link is offered to the one word whose neighbour has it: with `next` the word before, else the word behind.
     for link, probability in zip(pair.links, pair.probabilities, strict=True):
         neighbour = link[side]
-        number = neighbour - to_neighbour
-        if not 0 <= number < len(candidates) or number in linked or not candidates[number][:1].isalnum():
+        unlinked = neighbour - to_neighbour
+        if not 0 <= unlinked < len(candidates) or unlinked in linked:
             continue
-        if len(candidates[number]) < len(candidates[neighbour]):
-            new_link = (link[0], number) if side == 1 else (number, link[1])
+        # A punctuation mark gets no link, nor does an empty word, which stands for one that must stay without.
+        if not candidates[unlinked][:1].isalnum():
+            continue
+        if len(candidates[unlinked]) < len(candidates[neighbour]):
+            new_link = (link[0], unlinked) if side == 1 else (unlinked, link[1])
             taken_over.append((new_link, probability))
-    every = sorted([*zip(pair.links, pair.probabilities, strict=True), *taken_over])
-    pair.links, pair.probabilities = [link for link, _ in every], [value for _, value in every]
+    all_links = sorted([*zip(pair.links, pair.probabilities, strict=True), *taken_over])
+    pair.links = [link for link, _ in all_links]
+    pair.probabilities = [probability for _, probability in all_links]
     return pair
 
 

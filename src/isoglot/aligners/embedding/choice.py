@@ -50,7 +50,8 @@ class RatedChoice(NamedTuple):
 def _candidates() -> tuple[Choice, ...]:
     """Return argmax, itermax, and softmax with each combination of its options and each minimum probability."""
     candidates: list[Choice] = [{"method": "argmax"}, {"method": "itermax"}]
-    for how in (
+    # `adjacent` compares words, so it is only tried with `word_weights`.
+    for further_options in (
         {},
         {"word_weights": True},
         {"alone": 0.5},
@@ -60,7 +61,7 @@ def _candidates() -> tuple[Choice, ...]:
     ):
         for minimum in (0.2, 0.25, 0.3, 0.35, 0.4, 0.45):
             softmax = {"method": "softmax", "compare": "cosine", "temperature": 0.05}
-            candidates.append({**softmax, "min_probability": minimum, **how})
+            candidates.append({**softmax, "min_probability": minimum, **further_options})
     return tuple(candidates)
 
 
@@ -151,17 +152,24 @@ def with_kept(model: str | Path, options: Mapping[str, Any]) -> Choice:
     1. Options that are given stay.
     2. Without ``method``, or with the one that the encoder keeps, its other options are added.
     3. With another method only the kept layer (``_LAYER_OPTIONS``) is added, and :data:`UNTUNED`. So it is with another
-       ``compare``, because a temperature that suits cosines does not suit dot products.
+       ``compare``, because a temperature that suits cosines does not suit dot products; if ``compare`` is given without
+       a method, the kept method stays.
     4. A pointer network reads the layer that it was trained on, so no layer is added.
 
-    An encoder keeps softmax at layer 8 with ``min_probability=0.3``: ``{"method": "argmax"}`` becomes ``{"layer": 8,
-    "method": "argmax"}``.
+    An encoder keeps softmax at layer 8 with ``compare="cosine"`` and ``min_probability=0.3``: ``{"method": "argmax"}``
+    becomes ``{"layer": 8, "method": "argmax"}``, and ``{"compare": "dot"}`` becomes ``{"layer": 8, "method": "softmax",
+    "compare": "dot"}``. If the encoder keeps nothing, ``{"compare": "dot"}`` stays without a method; the options are
+    then built with the default, itermax.
     """
     choice = kept_choice(model)
-    method = options.get("method", choice.get("method"))
-    if method == choice.get("method") and not _compares_otherwise(options, choice):
+    kept_method = choice.get("method")
+    method = options.get("method", kept_method)
+    if method == kept_method and not _compares_otherwise(options, choice):  # 2
         return {**choice, **options}
-    completed = untuned(options if method is None else {"method": method, **options})
+    # 3
+    if "method" not in options and kept_method is not None:
+        options = {"method": kept_method, **options}
+    completed = untuned(options)
     if method == "pointer":  # 4
         return completed
     kept_layer = {name: choice[name] for name in _LAYER_OPTIONS if name in choice}

@@ -72,6 +72,7 @@ def align_running(
 def _spread_over_words(pair: SentencePair, source: _Groups | None, target: _Groups | None) -> None:
     """Replace the links of units in a pair by links of all words of these units, with the same probabilities."""
     spread = []
+    # Without probabilities a 0 stands in for each, and is left out again below.
     for (i, j), value in zip(pair.links, pair.probabilities or repeat(0.0), strict=False):
         spread += [(link, value) for link in product(_words_of(source, i), _words_of(target, j))]
     spread.sort()

@@ -101,16 +101,20 @@ def _shared_encoding(encodings: Sequence[_Encoding], options: EmbeddingOptions) 
     return None
 
 
-def _encode_alike(first: EmbeddingOptions, second: EmbeddingOptions, pieces: Sequence[Pieces]) -> bool:
-    """Test whether two options give the same states of these sentences.
+def _encode_alike(options: EmbeddingOptions, others: EmbeddingOptions, pieces: Sequence[Pieces]) -> bool:
+    """Test whether an aligner with ``options`` and one with ``others`` get the same states of these sentences.
 
-    Options with another ``max_pieces`` do so too, as long as no sentence has more pieces than the lower maximum.
+    1. Both must have the same value of the option ``encode``: each sentence alone (``"separate"``), or both sentences
+       of a pair in one sequence (``"joint"``).
+    2. Both must cut long sentences alike: either their ``max_pieces()`` are the same, or no sentence has more pieces
+       than the lower maximum.
     """
-    if first.encode != second.encode:
+    if options.encode != others.encode:  # 1
         return False
-    limits = {first.max_pieces(), second.max_pieces()}
+    limits = {options.max_pieces(), others.max_pieces()}  # 2
     if len(limits) == 1:
         return True
+    # None is no limit, so of two different limits at least one is a number.
     lowest = min(limit for limit in limits if limit is not None)
     return max(map(len, pieces)) <= lowest
 
@@ -119,7 +123,9 @@ def score_layers(gold: Gold, chosen: LayerScoring) -> list[tuple[int, AlignmentS
     """Score an encoder's layers on gold links that come with words, as in Fig. 2 of XLM-Align's paper."""
     pairs = gold_pairs(gold.gold, limit=None, name=gold.gold_format, base=gold.gold_base)
     unset = {name: value for name, value in MEASURED.items() if name not in chosen.options.model_fields_set}
-    aligner = EmbeddingAligner(chosen.model, options=chosen.options.model_copy(update={"layer": 0, **unset}))
+    # An aligner has a layer, but `layer_error` never reads it: it scores those of `layers`. Every encoder has layer 0.
+    any_layer = {"layer": 0}
+    aligner = EmbeddingAligner(chosen.model, options=chosen.options.model_copy(update={**any_layer, **unset}))
     return list(layer_error(aligner, pairs, layers=layer_numbers(chosen.layers)).items())
 
 

@@ -111,21 +111,27 @@ def _by_threshold(
     3. Threshold. A link needs a weight above ``threshold`` in both directions.
     4. Lone links. With ``alone`` a link whose probability is below it stays only beside a kept link.
     """
-    # A cosine is compared as (cosine + 1) / 2, whose softmax at half the temperature is the softmax of the cosine.
-    scale = options.temperature / (2.0 if options.compare == "cosine" else 1.0)
-    similarity = similarity / scale
+    # The temperature T is that of the cosine c itself, but what is compared here is (c + 1) / 2. Divided by T / 2 it is
+    # c / T + 1 / T, and softmax and entmax do not change if a constant is added: they give the weights of c / T.
+    divisor = options.temperature
+    if options.compare == "cosine":
+        divisor = options.temperature / 2.0
+    similarity = similarity / divisor
     max_pieces = options.max_pieces()
     longest_in_batch = max(similarity.shape[1:])
     if max_pieces is not None and longest_in_batch > max_pieces:
         # A word that occurs several times in a long text is as similar each time; the nearest occurrence should win.
         # Shorter pairs of the batch stay unchanged: `near_path` looks at the size of each pair without padding.
         similarity = near_path(similarity, mask, longer_than=max_pieces)
+    # Without `threshold` the limits are awesome-align's. No softmax is 0, so it needs a small one; entmax sets unlikely
+    # links to 0 itself.
     if options.method == "softmax":
         forward, backward = softmax_probabilities(similarity, mask)
         threshold = 1e-3 if options.threshold is None else options.threshold
     else:
-        forward, backward = (entmax15(similarity, dim=dim, mask=mask) for dim in (2, 1))
-        threshold = options.threshold or 0.0
+        forward = entmax15(similarity, dim=2, mask=mask)
+        backward = entmax15(similarity, dim=1, mask=mask)
+        threshold = 0.0 if options.threshold is None else options.threshold
     # 1
     if options.word_weights:
         forward, backward = word_weights(forward, backward, *words)
@@ -138,9 +144,12 @@ def _by_threshold(
     links = (forward > threshold) & (backward > threshold) & mask
     # 4
     if options.alone is not None:
-        # Sure links are kept, and then every link that touches a kept one.
+        # Sure links are kept, and then every link that touches a kept one. Links below `min_probability` are left out
+        # before that, so that none of them keeps others. (Without `alone` that waits for the links of words:
+        # `EmbeddingAligner._links_of_words` has the limit for every method.)
         is_sure = probability >= options.alone
-        links = joined_links(links & (probability >= options.min_probability), sure=is_sure)
+        candidates = links & (probability >= options.min_probability)
+        links = joined_links(candidates, sure=is_sure)
     return links, probability
 
 
