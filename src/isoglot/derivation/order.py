@@ -66,7 +66,7 @@ def _split_after(last_words: Iterable[int], size: int) -> Iterator[tuple[int, in
             start = stop
 
 
-class _Part(NamedTuple):
+class _PartToReorder(NamedTuple):
     """The words ``[start, stop)`` of a :class:`Sentence`, which change places among themselves."""
 
     start: int
@@ -76,7 +76,7 @@ class _Part(NamedTuple):
     the inversion of words. The inversion of pieces and the permutation do not ask: they look at the mark itself."""
 
 
-def _parts_to_reorder(sentence: Sentence, sentence_by_sentence: bool, marks: str) -> Iterator[_Part]:
+def _parts_to_reorder(sentence: Sentence, sentence_by_sentence: bool, marks: str) -> Iterator[_PartToReorder]:
     """Yield the parts of a :class:`Sentence`.
 
     1. Without ``sentence_by_sentence`` all words are one part, whatever marks they have: ``It rains. Why?``.
@@ -92,7 +92,7 @@ def _parts_to_reorder(sentence: Sentence, sentence_by_sentence: bool, marks: str
     else:  # 3
         bounds = split_at_marks(sentence.words, marks)
     for start, stop in bounds:
-        yield _Part(start, stop, has_known_end=stop - 1 in known_ends)
+        yield _PartToReorder(start, stop, has_known_end=stop - 1 in known_ends)
 
 
 class Inversion:
@@ -156,7 +156,7 @@ class Inversion:
         """Invert the words of one sentence.
 
         1. A final word of marks alone stays last: ``it rains .`` becomes ``rains it .``, and ``is it ?!`` becomes
-           ``it is ?!``. With ``has_known_end`` (as in :class:`_Part`) any last word stays.
+           ``it is ?!``. With ``has_known_end`` (as in :class:`_PartToReorder`) any last word stays.
         2. Attached marks move to the new last word: ``sat on the mat.`` becomes ``mat the on sat.``.
         3. Other words are only reversed.
         """
