@@ -111,13 +111,14 @@ def _grouped_by_system(points: Sequence[ScatterPoint]) -> list[ScatterPoint]:
 def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str, list[ScatterPoint]]:
     """Make the points of a study's own results, by task: an alignment score and the drop that belongs to it.
 
-    1. A drop belongs to the scores of its recipe (whose hash covers the seed of pre-training). If there are none, as
-       where the recipe is not known, it belongs to the scores of its run.
-    2. Of these it takes those of its language (:func:`_scores_of_language`).
+    1. A drop belongs to the scores of its recipe. The hash of a recipe covers the seed of pre-training, so these are
+       scores of one pre-trained encoder. If there are none, as where the recipe is not known, the drop belongs to the
+       scores of its run, which may be of encoders that were pre-trained with several seeds.
+    2. Of these scores it takes those of its language (:func:`_scores_of_language`).
     3. If they have several seeds, for example 50 with seed 1 and 60 with seed 2:
 
-       a. Scores of the recipe: a drop takes their mean, 55, whatever its seed. The seed of a drop is that of
-          fine-tuning, on which no score depends.
+       a. Scores of the recipe: the seeds are of fine-tuning, because the encoder is one. A drop takes the mean of the
+          scores, 55, whatever its own seed of fine-tuning.
        b. Scores of the run: a drop with seed 1 takes the score with seed 1, 50, as equal seeds probably belong
           together. A drop with seed 3, which no score has, takes the mean, 55.
     4. The seeds of a run are one point, their mean, or with ``each_seed`` one point each.

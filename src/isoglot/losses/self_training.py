@@ -29,10 +29,10 @@ class SelfTraining(Loss):
     Equation: ``L = −Σ_{(i, j) ∈ A} (P_ij/n + Q_ij/m) − β Σ_ij P_ij Q_ij / min(n, m)``, the mean over pairs, with
     ``P = softmax_j(S/τ)``, ``Q = softmax_i(S/τ)``
 
-    A pair has n and m pieces, A are its links and S the similarities of its pieces. Each side is encoded alone, and
-    special tokens take no part. P is the forward direction: each piece of the query distributes a probability of 1 over
-    the pieces of the key; Q is the backward direction. The term with β is the consistency objective, which wants both
-    directions to agree.
+    A pair has n and m pieces, A are its links, A(i) the pieces that are linked to i, and S the similarities of its
+    pieces. Each side is encoded alone, and special tokens take no part. P is the forward direction: each piece of the
+    query distributes a probability of 1 over the pieces of the key; Q is the backward direction. The term with β is the
+    consistency objective, which wants both directions to agree.
 
     With ``loss: likelihood`` each linked piece i of either side contributes ``−log Σ_{j ∈ A(i)} P_ij`` instead of the
     first term. Unlike the probability, this has a gradient for links that the encoder finds unlikely.
@@ -202,17 +202,20 @@ def link_matrix(link_ids: Tensor, query_mask: Tensor, key_mask: Tensor) -> Tenso
 
 
 def _log_mass(mass: Tensor, scores: Tensor, links: Tensor, mask: Tensor, linked: Tensor) -> Tensor:
-    """The logarithm of the mass of each ``linked`` piece, the probability of all its links: (linked pieces,).
+    """The logarithms of the masses of the pieces that have links (``linked``): (linked pieces,).
 
-    Where the mass is too small for a float, its logarithm is computed from the scores. Elsewhere the mass gives it more
-    exactly: with scores of several hundred, the difference of their log-sum-exps is off by up to 3e-5.
+    The mass of a piece is the probability of all its links together. There are two ways to its logarithm:
+
+    1. The logarithm of ``mass``, wherever the mass is a number that a float can hold. It is the more exact one.
+    2. Elsewhere, the log-sum-exp of the scores of the links minus that of all scores of the piece. With scores of
+       several hundred this difference is off by up to 3e-5.
 
     **Shape**: mass and linked (batch, pieces); the others (batch, pieces, length of the other side).
     """
     # From here on mass is (linked pieces,), and the others are (linked pieces, length of the other side).
     mass, scores, links, mask = mass[linked], scores[linked], links[linked], mask[linked]
     smallest = torch.finfo(mass.dtype).tiny
-    # log Σ_{j ∈ A(i)} exp(S_ij) − log Σ_j exp(S_ij)
+    # 2: log Σ_j exp(S_ij) over the pieces j that are linked to i, minus log Σ_j exp(S_ij) over all j.
     of_links = scores.masked_fill(~links, -torch.inf).logsumexp(-1)
     of_all = scores.masked_fill(~mask, -torch.inf).logsumexp(-1)
     return torch.where(mass > smallest, mass.clamp(min=smallest).log(), of_links - of_all)
