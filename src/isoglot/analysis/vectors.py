@@ -34,14 +34,14 @@ def word_vectors(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     sentences: Sequence[Pieces],
-    words: Sequence[Sequence[int]],
+    wanted: Sequence[Sequence[int]],
     *,
     layers: Sequence[int],
     progress: Progress | None = None,
 ) -> tuple[dict[int, Tensor], Tensor]:
     """Encode sentences, and take the mean piece vector of some words of each.
 
-    ``words``: For each sentence the numbers of the words that are wanted: ``[[0, 2], [1]]`` of two sentences.
+    ``wanted``: For each sentence the numbers of the words that are wanted: ``[[0, 2], [1]]`` of two sentences.
 
     Returns:
         By layer, the vectors of all wanted words in order (float32, CPU, shape (words, hidden)); and for each wanted
@@ -51,7 +51,7 @@ def word_vectors(
     vectors = {layer: [torch.zeros(0, int(model.config.hidden_size))] for layer in layers}
     rows_of_words = [torch.zeros(0, dtype=torch.long)]
     for start in range(0, len(sentences), _WINDOW):
-        window, wanted_words = list(sentences[start : start + _WINDOW]), words[start : start + _WINDOW]
+        window, wanted_words = list(sentences[start : start + _WINDOW]), wanted[start : start + _WINDOW]
         rows = _rows_of_words(window, wanted_words)  # the same at every layer
         rows_of_words.append(rows)
         states = layer_states(model, tokenizer, window, layers=list(vectors))

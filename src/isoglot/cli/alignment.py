@@ -206,7 +206,8 @@ def score(
     if links is not None:
         options["links"] = links
     chosen = scoring_of(**options)
-    # An encoder; also the aligner that comes with isoglot, with the one layer that it keeps.
+    # `scoring_of` chooses LayerScoring for an encoder, and for the aligner that comes with isoglot, whose table of
+    # layers then has the one line of the layer that it keeps.
     if isinstance(chosen, LayerScoring):
         if "method" not in options:
             typer.echo(f"method: {chosen.options.method} (--method chooses another)", err=True)

@@ -156,6 +156,9 @@ def _by_language(inputs: list[str], tags: Sequence[str | None]) -> list[tuple[li
     size = len(inputs) // parts
     divided: list[tuple[list[str], list[Any]]] = []
     for part in range(parts):
-        languages = [side[part if len(side) > 1 else 0] or None for side in names]
+        languages: list[str | None] = []
+        for side in names:
+            language = side[part] if len(side) > 1 else side[0]
+            languages.append(language or None)  # empty: not given
         divided.append((inputs[part * size : (part + 1) * size], languages))
     return divided

@@ -8,9 +8,9 @@ an objective's arguments are its options in a recipe. What the sections of pre-t
 ``isoglot.pretraining.recipe``; the settings of ``train`` are checked in ``isoglot.pretraining.check_train``.
 
 A document records mistakes alone, and each of them ends the run. No check only warns so far. A warning would be a
-``Problem`` too, logged as ``str(problem)``, which spells the flags in its text, in ``isoglot.pretraining.check`` behind
-the line of ``_load`` that raises the mistakes. A sweep loads its recipe several times, so the function that logs a text
-would have an ``lru_cache``.
+``Problem`` too. It would be logged in ``isoglot.pretraining.check``, where ``_load`` has raised the mistakes, as
+``str(problem)``, which spells the flags of its text. A sweep loads its recipe several times, so the function that logs,
+which is still to be written, would have an ``lru_cache``.
 
 The words of this room:
 

@@ -388,8 +388,10 @@ def _add_mean(paper: PaperTable, line: _Line, average: PaperColumn) -> None:
         values = {}
         for column in covered:
             by_seed = line.values[column.id]
-            values[column.id] = by_seed.get(seed, by_seed.get(None))
-        if None in values.values():
+            without_seed = by_seed.get(None)  # a value that depends on no seed stands for every seed
+            values[column.id] = by_seed.get(seed, without_seed)
+        lacks_a_value = None in values.values()
+        if lacks_a_value:
             continue
         mean = paper.mean(values, average, partial=True)
         if mean is not None:
