@@ -142,9 +142,10 @@ class Ledger:
         If a language has 10 rows and is to have 25, its rows come twice, in their order, and then a random choice of 5,
         in their order too.
 
-        ``parts``: Parts from a generator that passes each one to :meth:`enter` when it is drawn.
+        ``parts``: A generator; each part that is drawn from it is counted by :meth:`enter` first. So the counts are
+        final when all parts are drawn.
         """
-        # Draw all parts before the first one is yielded: `passed` is final when `enter` has counted the last one.
+        # All parts are drawn before the first one is yielded, because the targets need the final counts.
         chosen_parts = list(parts)
         targets = sampling_targets([count.passed for count in self._counts.values()], exponent)
         for count, target in zip(self._counts.values(), targets, strict=True):

@@ -59,7 +59,8 @@ def evaluate_checkpoint(
         split: Split to measure on.
         options: How to compute, and what to write.
         progress: Receives progress and notes.
-        on_measured: Function that is called with the results of each language, before they are written.
+        on_measured: Function that is called with the results of each language: with new ones before they are written,
+            and also with those that are there already.
 
     Returns:
         One row per language and metric, in %, in the order of the languages; rows that existed already are included.

@@ -92,12 +92,15 @@ def require_own_predictions(evaluation: Evaluation, task: Task, folder: Path) ->
         ConfigurationError: The predictions would be overwritten.
     """
     stem = evaluation.stem(folder, task)
-    # The model and options that wrote the predictions may overwrite them: their entry has the same owner. The key is
-    # compared too, for two reasons. An old entry has no owner. And the owner holds only the options that differ from
-    # the fine-tuning, as the model's card tells it: `shared["options"]`, from `_evaluations` in evaluate.py. If the
-    # card has changed or is lost, the same evaluation has another owner, but the same key.
     key, _, owner = _last_entry(folder, evaluation.place).partition(" ")
-    if submission.written(stem) and owner != evaluation.owner and key != evaluation.key:
+    # The model and options that wrote the predictions may overwrite them.
+    is_same_owner = owner == evaluation.owner
+    # So may the same evaluation, which can have another owner than its entry:
+    # - An entry of an old isoglot has no owner.
+    # - The owner is a hash of, among others, `shared["options"]`: the options that differ from those in the model's
+    #   card. If the card has changed or is lost, other options differ. The key does not depend on them.
+    is_same_evaluation = key == evaluation.key
+    if submission.written(stem) and not is_same_owner and not is_same_evaluation:
         raise ConfigurationError(
             f"{stem}: predictions of another model or with other options are there; choose another folder for "
             "predictions, one per model, or delete them"

@@ -33,8 +33,8 @@ class LengthOrder(torch.utils.data.Sampler[int]):
 
     Args:
         lengths: Length of the longest row of each group.
-        groups_per_step: Groups that this process has in one optimiser step. With several processes the order is that
-            of all of them together, and the groups of like length are as many as one process has in a step.
+        groups_per_step: Groups that one process has in one optimiser step. With several processes the order has the
+            groups of all of them, and a step of the rules above is the share that one process has in a step.
         bucket: Steps in a pool.
         seed: The run's seed.
     """
@@ -202,8 +202,8 @@ def dev_sets(
 def _dev_by_column(task: TrainableTask, code: str) -> Dataset | None:
     """Return the development rows of data in which a column names the split of each row; ``None`` for other data.
 
-    ``has_data`` is true if there is any file, also if that is the training file (``has_dev``: a file of development
-    data). The training file has development rows only by its column.
+    ``has_dev`` is true only if there are development data apart from the training data; ``has_data`` is true also where
+    the training file is all there is, in which the column then tells the development rows.
     """
     if not task.data.has_data(code, "dev"):
         return None

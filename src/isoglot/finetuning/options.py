@@ -138,8 +138,8 @@ class FinetuneOptions(Options):
         A finished run is found again by its record. A run that was recorded before there was a ``patience`` has none in
         its record, so ``patience`` is recorded only if it differs from its default; likewise the other young settings.
 
-        A setting may change its type between whole and decimal numbers: 0 and 0.0 are one value of a record. Only the
-        key of the run in its model card, a hash of the settings' text, then changes.
+        The type of a setting may be changed between ``int`` and ``float``: records are compared by value, and 0 equals
+        0.0. Only the key of the run in its model card, a hash of the settings' text, then differs.
         """
         values = self.model_dump(mode="json", exclude={"run"})
         for name in _RECORDED_IF_GIVEN:

@@ -266,7 +266,8 @@ def best_pairs(
         forward: The nearest target sentences of each source sentence.
         backward: The nearest source sentences of each target sentence.
         request: The options ``similarity``, ``retrieval`` and ``min_score``.
-        copies: For each source number a target number that it is not paired with; −1, which no target has, for none.
+        copies: For each source sentence the number of the same text on the target side, or −1 if that side lacks it. A
+            sentence is not paired with its copy.
 
     Returns:
         Scores, source numbers and target numbers of the pairs, the best first. **Shape**: (pairs,) each.
@@ -274,7 +275,8 @@ def best_pairs(
     source_means, target_means = forward.similarities.mean(1), backward.similarities.mean(1)
     forward_is_copy = backward_is_copy = None
     if copies is not None:
-        # For each candidate of each sentence, whether both are the same text. Copies are given by source sentence.
+        # For each candidate of each sentence, whether both are the same text. Copies are given by source sentence; −1
+        # is the number of no candidate.
         copy_of_source = torch.from_numpy(copies).to(forward.numbers.device)
         forward_is_copy = copy_of_source[:, None] == forward.numbers
         # Backward, the candidates are source sentences: is the copy of the candidate the target sentence of this row?

@@ -191,8 +191,9 @@ class ScoredWindows:
 
         1. A window ends with the pair that is the ``pool``-th to pass, or with 16 × ``pool`` pairs, if fewer of these
            pass (:data:`_MOST_IN_WINDOW`).
-        2. A window with fewer passing pairs, such as the last one, is filled up with texts of pairs before it: among a
-           few pairs a margin would mean little.
+        2. If margins are asked for, a window with fewer passing pairs, such as the last one, is filled up with texts of
+           pairs before it: among a few pairs a margin would mean little. A window without a passing pair has no margin
+           and is not filled up.
         3. The rules are applied to pairs of the same languages at a time, but a window may have pairs of several.
         """
         window_size = self._request.pool  # in pairs that pass
@@ -221,7 +222,7 @@ class ScoredWindows:
     def _window(
         self, pairs_before: int, rows: list[FilterRow], earlier: Sequence[tuple[str, str]]
     ) -> FilterBatch:
-        """Make a window of rows; if it is short, the last of the ``earlier`` texts fill it up."""
+        """Make a window of rows; if it is short (rule 2), the last of the ``earlier`` texts fill it up."""
         passed = sum(not row.reasons for row in rows)
         missing = self._request.pool - passed
         # Only the margin compares a pair with others, and only for pairs that pass.

@@ -99,15 +99,16 @@ def fill_parent(line: LinkedLine, parent: int | None, ranges: Ranges) -> Ranges:
     """Share the words of a parent among its children, if they fill it in the source; else return nothing.
 
     ``<p><b>Save</b> <i>the file</i></p>`` leaves no word of ``<p>`` outside ``<b>`` and ``<i>``, so its translation
-    must not either. The unclaimed words between two neighbours are divided at the new end of the left one: words before
-    that go to the left neighbour; the others go to a child that was lost in projection and directly follows the left
-    one in the source, else to the right neighbour. Unclaimed words at the beginning of the parent have no left
-    neighbour; they go to the parent's first child if that is lost, else to the right neighbour. Of several lost
-    children in a row, only the first gets words; the others stay lost. The new end of the left one is
+    must not either. *Unclaimed* words of the translation are in the parent, but in none of its children. They go to the
+    children beside them, or to a child that was *lost* in projection:
 
-    1. before all unclaimed words at the beginning of the parent, where there is no left neighbour;
-    2. behind all unclaimed words at the end of the parent, if no lost child is there for them;
-    3. elsewhere behind closing marks, or at the end of a sentence (:func:`_end_of_left_neighbour`).
+    1. Words at the beginning of the parent go to its first child if that is lost, else to the right neighbour.
+    2. Words at the end of the parent go to the left neighbour, unless a lost child directly follows it in the source.
+    3. Of all other words the left neighbour gets the first ones: its closing marks, or the words up to the end of its
+       sentence (:func:`_end_of_left_neighbour`). The rest goes to the lost child that directly follows the left
+       neighbour in the source, else to the right neighbour.
+
+    Of several lost children in a row, only the first gets words; the others stay lost.
 
     For example ``<p><b>Save</b> <i>the</i> <u>file</u></p>`` with the translation *Sichern Sie die Datei* and the links
     *Save*-*Sichern* and *file*-*Datei*: ``<i>`` is lost. The unclaimed words *Sie die*, between ``<b>`` and ``<u>``, go
@@ -120,8 +121,9 @@ def fill_parent(line: LinkedLine, parent: int | None, ranges: Ranges) -> Ranges:
     if parent_range is None or not _children_fill(line, children, line.source_range(parent)):
         return {}
     filled = {child: ranges[child] for child in children if child in ranges}
-    # Lost children, each by the child directly before it in the source (None for the first child): {<b>: <i>} above.
-    # Below, only children with words are looked up, so a lost child behind another lost one is not found.
+    # Lost children, each by the child directly before it in the source (None for the first child): {<b>: <i>} in the
+    # example of the docstring. `left` and `right` below are neighbours in the translation, so they have words: a lost
+    # child behind another lost one is not found.
     lost_after = {before: child for before, child in pairwise([None, *children]) if child not in ranges}
     in_translation = sorted(filled, key=filled.__getitem__)
     for left, right in pairwise([None, *in_translation, None]):
@@ -129,20 +131,21 @@ def fill_parent(line: LinkedLine, parent: int | None, ranges: Ranges) -> Ranges:
         first = parent_range[0] if left is None else filled[left][1]
         stop = parent_range[1] if right is None else filled[right][0]
         lost = lost_after.get(left)
+        # The left neighbour gets the words before `rest`.
         if left is None:  # 1
-            end_of_left = first
+            rest = first
         elif right is None and lost is None:  # 2
-            end_of_left = stop
+            rest = stop
         else:  # 3
-            end_of_left = _end_of_left_neighbour(line, left, first, stop)
+            rest = _end_of_left_neighbour(line, left, first, stop)
         if left is not None:
-            filled[left] = filled[left][0], end_of_left
-        if end_of_left >= stop:
+            filled[left] = filled[left][0], rest
+        if rest >= stop:
             continue
         if lost is not None:
-            filled[lost] = end_of_left, stop
+            filled[lost] = rest, stop
         elif right is not None:
-            filled[right] = end_of_left, filled[right][1]
+            filled[right] = rest, filled[right][1]
     return filled
 
 

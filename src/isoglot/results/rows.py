@@ -32,7 +32,11 @@ SHARES = frozenset(
      "p@10", "precision_at_1", "precision_at_5", "csls_precision_at_1", "csls_precision_at_5", "chunk_f1",
      "token_accuracy"]
 )  # fmt: skip
-"""Metrics that some tools give as a share of 1 and all papers print in percent."""
+"""Metrics that some tools give as a share of 1 and all papers print in percent; names in lower case.
+
+A prefix is not taken off: ``csls_precision_at_1`` has its own entry, and ``reverse_accuracy`` has none. isoglot writes
+``precision_at_1``; other tools write ``p@1``.
+"""
 
 
 class Result(Tabular, BaseModel):

@@ -39,8 +39,8 @@ class Task(Protocol):
 
     A metric needs no entry elsewhere: results and reports have each one that ``score`` or ``measure`` returns. Two
     lists say more of some metrics. Values of those in :data:`isoglot.results.rows.SHARES` must be from 0 to 100, and
-    captions of tables say "in percent". The first metric of ``_FIRST`` (``reports/scores.py``) that a task has is its
-    main one in reports.
+    captions of tables say "in percent"; a name with a prefix (``csls_…``, ``reverse_…``) needs an entry of its own.
+    The first metric of ``_FIRST`` (``reports/scores.py``) that a task has is its main one in reports.
 
     Attributes:
         name: Name in results and submissions.

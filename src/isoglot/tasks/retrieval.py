@@ -149,8 +149,9 @@ class RetrievalTask:
     def measure(
         self, checkpoint: str | Path, dataset: Dataset, *, language: str, progress: StepProgress | None = None
     ) -> tuple[dict[str, float], Predictions]:
-        """Return the metrics, and for each sentence the 0-based line of its nearest neighbour by cosine.
+        """Return the metrics, and for each sentence of the language the line of the pivot that is nearest by cosine.
 
+        Lines are numbered from 0.
         A sentence without any word that the vocabulary knows has no nearest neighbour (−1): the rank of its translation
         is the number of sentences + 1. It is never the nearest neighbour of another sentence.
         """
@@ -166,8 +167,8 @@ class RetrievalTask:
                 ranks, nearest = gold_ranks(queries, keys, similarity=similarity)
                 scores[f"{direction}{prefix}accuracy"] = 100 * float((ranks == 1).double().mean())
                 scores[f"{direction}{prefix}mrr"] = 100 * float((1 / ranks.double()).mean())
-                # The first pass is the one by cosine from the language to the pivot.
-                predictions = predictions or nearest.tolist()
+                if similarity == "cosine" and direction == "":
+                    predictions = nearest.tolist()
         return scores, predictions
 
     def counts(

@@ -230,7 +230,13 @@ def _match_by_characters(
     sentence_words = batch_words - np.repeat(first_words, piece_counts)
     word_ids = np.where(batch_words >= 0, sentence_words, -1).astype(np.int32)
     _give_words_to_spaces(word_ids, offsets, piece_counts, encodings, texts)
-    return SidePieces(_flat_ids(encodings), word_ids, piece_counts, word_counts, 0)
+    return SidePieces(
+        ids=_flat_ids(encodings),
+        word_ids=word_ids,
+        lengths=piece_counts,
+        word_counts=word_counts,
+        not_located=0,
+    )
 
 
 def _start_end_rows(spans: Iterable[_Spans]) -> NDArray[np.int64]:
