@@ -319,3 +319,13 @@ def test_pairs_in_another_language_of_the_script_are_dropped() -> None:
     assert [pair.reasons for pair in found] == [(), ("language",)]
     with pytest.raises(ConfigurationError, match=r"`min_language`.*add languages="):
         filter_pairs(rows, aligner=None, min_language=0.8)
+
+
+def test_a_frame_with_other_columns_is_told_to_rename_them() -> None:
+    frame = pd.DataFrame({"en": ["a house"], "de": ["ein Haus"]})
+    streamed = Dataset.from_pandas(frame).to_iterable_dataset()
+    for data in (frame, streamed):
+        with pytest.raises(ConfigurationError, match="rename the two columns of text to 'source' and 'target'"):
+            list(filter_pairs(data, aligner=None))
+    renamed = frame.rename(columns={"en": "source", "de": "target"})
+    assert [pair.reason for pair in filter_pairs(renamed, aligner=None)] == [""]

@@ -20,6 +20,8 @@ Sentence = str | Sequence[str]
 """A sentence as text, or its words."""
 RESULTS = frozenset(["source_words", "target_words", "links", "probabilities", "score"])
 """Results of alignment, by the names of :meth:`SentencePair.to_dict`."""
+NAME_COLUMNS = "name the two columns of text: source='en', target='de'"
+"""What to do about columns of other names, where the call takes ``source`` and ``target``."""
 _ENDED = object()
 """Stands for a sentence of a list that is shorter than the other one."""
 
@@ -42,7 +44,9 @@ class PairsInMemory:
         return self.pairs
 
 
-def pairs_in_memory(pairs: Any, source: Any, target: Any, *, whole: bool = False) -> PairsInMemory:
+def pairs_in_memory(
+    pairs: Any, source: Any, target: Any, *, whole: bool = False, remedy: str = NAME_COLUMNS
+) -> PairsInMemory:
     """Read the pairs of an object; :func:`isoglot.aligners.api.align_many` says which objects hold pairs.
 
     1. A missing value (None, NaN) is an empty sentence, as ``null`` is in a file.
@@ -54,6 +58,7 @@ def pairs_in_memory(pairs: Any, source: Any, target: Any, *, whole: bool = False
         source: Name of the source column, by default ``source``; without ``pairs`` the source sentences.
         target: The same of the target.
         whole: Keep other columns of tables in ``more`` too; not those of a data set, which may be slow to decode.
+        remedy: What the message about a missing column tells the user to do.
 
     Example:
         >>> [pair.texts for pair in pairs_in_memory({"en": ["a house"], "de": ["ein Haus"]}, "en", "de")]
@@ -74,8 +79,8 @@ def pairs_in_memory(pairs: Any, source: Any, target: Any, *, whole: bool = False
     names = ("source" if source is None else source, "target" if target is None else target)
     rows = rows_of(pairs, "sentence pairs")
     if isinstance(rows, Items):
-        return PairsInMemory(_as_pairs(_of_items(rows, names)), rows.length)
-    _require_columns(names, rows.names)
+        return PairsInMemory(_as_pairs(_of_items(rows, names, remedy)), rows.length)
+    _require_columns(names, rows.names, remedy)
     others: list[Any] = []
     if whole and not isinstance(rows, HeldDataset):
         others = [name for name in rows.names if name not in names]
@@ -114,7 +119,7 @@ def without_results(pairs: Iterable[SentencePair]) -> Iterator[SentencePair]:
         yield pair
 
 
-def _require_columns(names: Sequence[Any], known: Iterable[Any]) -> None:
+def _require_columns(names: Sequence[Any], known: Iterable[Any], remedy: str) -> None:
     """Refuse names that no column has."""
     columns = list(known)
     for name in names:
@@ -123,10 +128,7 @@ def _require_columns(names: Sequence[Any], known: Iterable[Any]) -> None:
                 f"got pairs and {shortened(name)}; with pairs, source and target must be column names"
             )
         if name not in columns and str(name).split(".")[0] not in columns:
-            raise ConfigurationError(
-                f"no column {name!r}; {did_you_mean(name, columns)}; name the two columns of text: "
-                "source='en', target='de'"
-            )
+            raise ConfigurationError(f"no column {name!r}; {did_you_mean(name, columns)}; {remedy}")
 
 
 def _of_table(
@@ -140,12 +142,14 @@ def _of_table(
         yield source, target, dict(zip(labels, rest, strict=True))
 
 
-def _of_items(rows: Items, names: Sequence[Any]) -> Iterator[SentencePair | tuple[Any, Any, dict[str, Any]]]:
+def _of_items(
+    rows: Items, names: Sequence[Any], remedy: str
+) -> Iterator[SentencePair | tuple[Any, Any, dict[str, Any]]]:
     """Yield both sides of each item, and the other keys of a dictionary; a SentencePair is yielded itself."""
     known = getattr(rows.data, "column_names", None)  # of data sets that are streamed, where they are known
     items: Iterable[Any] = rows
     if known is not None:
-        _require_columns(names, known)
+        _require_columns(names, known, remedy)
         read = [name if name in known else str(name).split(".")[0] for name in names]
         items = rows.data.select_columns(list(dict.fromkeys(read)))  # others may be slow to decode
     elif wrong := [name for name in names if not isinstance(name, str | int)]:

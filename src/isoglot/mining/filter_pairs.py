@@ -178,7 +178,8 @@ def filter_pairs(
             raise ConfigurationError(f"name the languages of {listed}, such as languages=('en', 'de'){texts}")
         given = open_corpus(paths, "bitext", languages=tags if are_named else ()).pairs()
     else:
-        held = pairs_in_memory(pairs, None, None, whole=True)
+        remedy = "rename the two columns of text to 'source' and 'target'"
+        held = pairs_in_memory(pairs, None, None, whole=True, remedy=remedy)
         given, total = _texts_alone(held), held.length or 0
     if are_named:
         given = _in_languages(given, (source_language, target_language))
