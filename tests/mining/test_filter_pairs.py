@@ -325,7 +325,9 @@ def test_a_frame_with_other_columns_is_told_to_rename_them() -> None:
     frame = pd.DataFrame({"en": ["a house"], "de": ["ein Haus"]})
     streamed = Dataset.from_pandas(frame).to_iterable_dataset()
     for data in (frame, streamed):
-        with pytest.raises(ConfigurationError, match="rename the two columns of text to 'source' and 'target'"):
+        with pytest.raises(
+            ConfigurationError, match="rename the two columns of text to 'source' and 'target'"
+        ):
             list(filter_pairs(data, aligner=None))
     renamed = frame.rename(columns={"en": "source", "de": "target"})
     assert [pair.reason for pair in filter_pairs(renamed, aligner=None)] == [""]

@@ -29,13 +29,10 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     """Replace each parameter of a command that is an option model by one flag per field.
 
         @with_flags
-        def score(
-            links: Links, gold: Gold, options: Annotated[dict[str, Any], FileScoring, LinkMethod], as_json: AsJson
-        ) -> None: ...
+        def score(links: Links, gold: Gold, options: Annotated[dict[str, Any], FileScoring, LinkMethod]) -> None: ...
 
-    The function that is returned has a parameter for each field of ``Gold``, of which typer makes ``--gold``,
-    ``--reverse`` and so on, and for each field of ``FileScoring`` and ``LinkMethod`` (rule 3). ``links`` and
-    ``as_json`` are no models and stay as they are. When the function is called, it builds ``Gold`` and calls ``score``.
+    The returned function has a parameter for each field of ``Gold``, of which typer makes ``--gold`` and so on, and for
+    each field of ``FileScoring`` and ``LinkMethod`` (rule 3). It builds ``Gold`` and calls ``score``.
 
     1. A field that is a model itself has flags of its own beside the others. If the field may be ``None``, it is
        ``None`` until one of these flags is given; then those that the inner model requires are required.

@@ -202,8 +202,8 @@ def dev_sets(
 def _dev_by_column(task: TrainableTask, code: str) -> Dataset | None:
     """Return the development rows of data in which a column names the split of each row; ``None`` for other data.
 
-    ``has_dev`` is true only if there are development data apart from the training data; ``has_data`` is true also where
-    the training file is all there is, in which the column then tells the development rows.
+    The data source's ``has_dev`` is true only if there are development data apart from the training data. Its
+    ``has_data`` is true also where the training file is all there is; the column then tells the development rows.
     """
     if not task.data.has_data(code, "dev"):
         return None

@@ -388,10 +388,8 @@ def _add_mean(paper: PaperTable, line: _Line, average: PaperColumn) -> None:
         values = {}
         for column in covered:
             by_seed = line.values[column.id]
-            without_seed = by_seed.get(None)  # a value that depends on no seed stands for every seed
-            values[column.id] = by_seed.get(seed, without_seed)
-        lacks_a_value = None in values.values()
-        if lacks_a_value:
+            values[column.id] = by_seed.get(seed, by_seed.get(None))  # of seed None: stands for every seed
+        if None in values.values():  # a column lacks its value
             continue
         mean = paper.mean(values, average, partial=True)
         if mean is not None:
