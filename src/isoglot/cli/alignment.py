@@ -206,8 +206,7 @@ def score(
     if links is not None:
         options["links"] = links
     chosen = scoring_of(**options)
-    # `scoring_of` chooses LayerScoring for an encoder, and for the aligner that comes with isoglot, whose table of
-    # layers then has the one line of the layer that it keeps.
+    # An encoder is scored layer by layer. The aligner that comes with isoglot is one too, with one layer.
     if isinstance(chosen, LayerScoring):
         if "method" not in options:
             typer.echo(f"method: {chosen.options.method} (--method chooses another)", err=True)

@@ -29,13 +29,14 @@ class SelfTraining(Loss):
     Equation: ``L = −Σ_{(i, j) ∈ A} (P_ij/n + Q_ij/m) − β Σ_ij P_ij Q_ij / min(n, m)``, the mean over pairs, with
     ``P = softmax_j(S/τ)``, ``Q = softmax_i(S/τ)``
 
-    A pair has n and m pieces, A are its links, A(i) the pieces that are linked to i, and S the similarities of its
-    pieces. Each side is encoded alone, and special tokens take no part. P is the forward direction: each piece of the
-    query distributes a probability of 1 over the pieces of the key; Q is the backward direction. The term with β is the
-    consistency objective, which wants both directions to agree.
+    A pair has n and m pieces, A are its links and S the similarities of its pieces. Each side is encoded alone, and
+    special tokens take no part. P is the forward direction: each piece of the query distributes a probability of 1 over
+    the pieces of the key; Q is the backward direction. The term with β is the consistency objective, which wants both
+    directions to agree.
 
     With ``loss: likelihood`` each linked piece i of either side contributes ``−log Σ_{j ∈ A(i)} P_ij`` instead of the
-    first term. Unlike the probability, this has a gradient for links that the encoder finds unlikely.
+    first term, where A(i) are the pieces of the other side that are linked to i; Q takes the place of P for pieces of
+    the key. Unlike the probability, this has a gradient for links that the encoder finds unlikely.
 
     Args:
         compare: ``dot`` product (awesome-align) or ``cosine`` (SimAlign, and the default of ``isoglot align``).
@@ -202,23 +203,29 @@ def link_matrix(link_ids: Tensor, query_mask: Tensor, key_mask: Tensor) -> Tenso
 
 
 def _log_mass(mass: Tensor, scores: Tensor, links: Tensor, mask: Tensor, linked: Tensor) -> Tensor:
-    """The logarithms of the masses of the pieces that have links (``linked``): (linked pieces,).
+    """Compute the logarithm of the mass of each ``linked`` piece: (linked pieces,).
 
-    The mass of a piece is the probability of all its links together. There are two ways to its logarithm:
+    The mass of a piece is the probability of all its links together: with the probabilities 0.2 and 0.3 of two links
+    the mass is 0.5, and the result is log 0.5.
 
-    1. The logarithm of ``mass``, wherever the mass is a number that a float can hold. It is the more exact one.
-    2. Elsewhere, the log-sum-exp of the scores of the links minus that of all scores of the piece. With scores of
-       several hundred this difference is off by up to 3e-5.
+    1. Usually the logarithm is taken of the mass itself.
+    2. A mass that is too small for a float has become 0, and its logarithm would be −∞. There the logarithm is computed
+       from the scores: the log-sum-exp of the linked scores minus the log-sum-exp of all scores in the mask.
+
+    Not always the second way, as it is less exact: with scores of several hundred it is off by up to 3e-5.
 
     **Shape**: mass and linked (batch, pieces); the others (batch, pieces, length of the other side).
     """
     # From here on mass is (linked pieces,), and the others are (linked pieces, length of the other side).
     mass, scores, links, mask = mass[linked], scores[linked], links[linked], mask[linked]
     smallest = torch.finfo(mass.dtype).tiny
-    # 2: log Σ_j exp(S_ij) over the pieces j that are linked to i, minus log Σ_j exp(S_ij) over all j.
+    # The clamp keeps the gradient finite where the mass is 0: `where` does not choose the logarithm there, but its
+    # gradient is computed.
+    log_of_mass = mass.clamp(min=smallest).log()  # 1
     of_links = scores.masked_fill(~links, -torch.inf).logsumexp(-1)
     of_all = scores.masked_fill(~mask, -torch.inf).logsumexp(-1)
-    return torch.where(mass > smallest, mass.clamp(min=smallest).log(), of_links - of_all)
+    log_from_scores = of_links - of_all  # 2
+    return torch.where(mass > smallest, log_of_mass, log_from_scores)
 
 
 def _lengths(mask: Tensor) -> Tensor:

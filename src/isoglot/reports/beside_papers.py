@@ -388,10 +388,10 @@ def _add_mean(paper: PaperTable, line: _Line, average: PaperColumn) -> None:
         values = {}
         for column in covered:
             by_seed = line.values[column.id]
-            values[column.id] = by_seed.get(seed, by_seed.get(None))  # of seed None: stands for every seed
-        if None in values.values():  # a column lacks its value
-            continue
-        mean = paper.mean(values, average, partial=True)
+            if seed in by_seed or None in by_seed:
+                values[column.id] = by_seed[seed if seed in by_seed else None]
+        is_complete = len(values) == len(covered)
+        mean = paper.mean(values, average, partial=True) if is_complete else None
         if mean is not None:
             means[seed] = mean
     if means:

@@ -186,11 +186,11 @@ def _by_recipe(group: Sequence[RunEntry]) -> list[str]:
 def _holds_several_runs(group: Sequence[RunEntry]) -> bool:
     """Whether entries of one name come from several runs.
 
-    They do if two entries with the same ``measured`` are of different runs. Those two are
+    They do if any two entries with the same ``measured`` are of different runs:
 
-    1. if their values differ, whatever their seeds are;
-    2. if they have one seed and different hashes of recipe or checkpoint. The hash of a recipe covers the seed, so one
-       run has another hash for each seed.
+    1. They are of different runs if their values differ, whatever their seeds are.
+    2. They are of different runs if they have one seed and different hashes of recipe or checkpoint. The hash of a
+       recipe covers the seed, so one run has another hash for each seed.
     """
     first_values: dict[tuple[Any, ...], str] = {}
     first_hashes: dict[tuple[Any, ...], str] = {}
