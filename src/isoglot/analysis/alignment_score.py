@@ -29,7 +29,7 @@ class EmbeddingScore:
     """
 
     score: float  # % of source entries whose nearest candidate is a translation
-    backward: float  # the same from the target side: the asked targets look among the asked sources
+    backward: float  # the same from the target side: % of asked targets whose nearest source vector is a translation
     cosine: float  # mean cosine of the gold pairs, from −1 to 1
     asked_sources: int  # distinct source entries of the gold pairs
     asked_targets: int  # distinct target entries of the gold pairs
@@ -131,8 +131,8 @@ def _gold_and_candidates(pairs: Tensor, subset: Subset | None) -> tuple[Tensor, 
 def score_vectors(source: Tensor, target: Tensor, gold: Tensor) -> EmbeddingScore:
     """Score the alignment of two sets of vectors.
 
-    ``source``: Vectors (n, size).
-    ``target``: Vectors (m, size), all of which are candidates.
+    ``source``: Vectors (n, size), all of which are candidates of the backward score.
+    ``target``: Vectors (m, size), all of which are candidates of the score.
     ``gold``: Rows that are translations, ``[source, target]`` (pairs, 2). Of several translations of a row, the nearest
         vector may be any.
     """

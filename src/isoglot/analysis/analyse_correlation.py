@@ -111,16 +111,35 @@ def _grouped_by_system(points: Sequence[ScatterPoint]) -> list[ScatterPoint]:
 def study_points(rows: Iterable[Result], *, each_seed: bool = False) -> dict[str, list[ScatterPoint]]:
     """Make the points of a study's own results, by task: an alignment score and the drop that belongs to it.
 
-    1. A drop belongs to the scores of its recipe (whose hash covers the seed of pre-training). If there are none, as
-       where the recipe is not known, it belongs to the scores of its run.
-    2. Of these it takes those of its language (:func:`_scores_of_language`).
-    3. If they have several seeds, for example 50 with seed 1 and 60 with seed 2:
+    Two kinds of seed meet here. The recipe's hash is that of pre-training and covers the seed of pre-training, so each
+    pre-trained checkpoint has its own hash. The column ``seed`` of a drop is the seed of fine-tuning. The column
+    ``seed`` of a score is the seed of pre-training; only a score of a fine-tuned checkpoint has the seed of fine-tuning
+    there (``seed_of`` in ``tasks/cards.py``).
 
-       a. Scores of the recipe: a drop takes their mean, 55, whatever its seed. The seed of a drop is that of
-          fine-tuning, on which no score depends.
-       b. Scores of the run: a drop with seed 1 takes the score with seed 1, 50, as equal seeds probably belong
-          together. A drop with seed 3, which no score has, takes the mean, 55.
-    4. The seeds of a run are one point, their mean, or with ``each_seed`` one point each.
+    Results of the run ``mlm`` in one language, pre-trained twice, where two drops lack the recipe's hash:
+
+    =====  ======  ====  =====  ===============================
+    row    recipe  seed  value  score that belongs to the drop
+    =====  ======  ====  =====  ===============================
+    score  aaaa    1     50
+    score  bbbb    2     60
+    drop   aaaa    1     12     50, by the recipe (rule 1)
+    drop   bbbb    1     10     60, by the recipe (rule 1)
+    drop           2     9      60, by the seed (rule 3b)
+    drop           3     8      55, the mean (rule 3b)
+    =====  ======  ====  =====  ===============================
+
+    1. Recipe or run. A drop belongs to the scores with its recipe's hash. If there are none, it belongs to all scores
+       of its run.
+    2. Language. Of these scores, those of the drop's language count (:func:`_scores_of_language`).
+    3. Seed. Several scores can be left, with different seeds:
+
+       a. Scores with the drop's recipe are several only if checkpoints were scored that were fine-tuned from one
+          pre-trained checkpoint. The drop takes their mean; seeds are not compared.
+       b. Of the scores of the run, the drop takes the one whose seed equals its own, as equal seeds probably belong
+          together, and the mean of all if no score has its seed.
+    4. Points. The drops of a task, run and language are one point: the mean of their scores and the mean of the drops.
+       With ``each_seed`` each drop is a point of its own.
     """
     rows = [row for row in rows if row.metric == _SCORE or row.metric.endswith(_DELTA)]
     _require_one_measurement(rows)

@@ -37,7 +37,7 @@ def linear_cka(first: Tensor, second: Tensor, *, debiased: bool = True) -> float
     (the debiased estimator); Nguyen et al. 2021.
     """
     _same_rows(first, second, least=4)
-    # HSIC₀ needs centred vectors. HSIC₁ is the same without, but loses fewer digits with them.
+    # HSIC₀ needs centred vectors. Centring does not change HSIC₁, but saves digits.
     x, y = (side.double() - side.double().mean(0) for side in (first, second))
     hsic_xy = _hsic(x, y, debiased=debiased)
     hsic_xx, hsic_yy = _hsic(x, x, debiased=debiased), _hsic(y, y, debiased=debiased)

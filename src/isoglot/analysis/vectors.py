@@ -26,7 +26,10 @@ _WINDOW = 256
 _NO_WORD = -1
 """Number of the word of a piece that belongs to no word; :data:`UNKNOWN` is that of a piece of an unknown word."""
 _ZERO_ROW = -1
-"""Row of a window's table for a word without a known piece: its last row, which is all 0."""
+"""Row of a window's table for a word without a known piece: the last row of the table, which is all 0.
+
+A row number, unlike :data:`_NO_WORD`, which is a word number.
+"""
 
 
 @torch.inference_mode()
@@ -34,14 +37,14 @@ def word_vectors(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     sentences: Sequence[Pieces],
-    words: Sequence[Sequence[int]],
+    wanted_words: Sequence[Sequence[int]],
     *,
     layers: Sequence[int],
     progress: Progress | None = None,
 ) -> tuple[dict[int, Tensor], Tensor]:
     """Encode sentences, and take the mean piece vector of some words of each.
 
-    ``words``: For each sentence the numbers of the words that are wanted: ``[[0, 2], [1]]`` of two sentences.
+    ``wanted_words``: For each sentence the numbers of the words that are wanted: ``[[0, 2], [1]]`` of two sentences.
 
     Returns:
         By layer, the vectors of all wanted words in order (float32, CPU, shape (words, hidden)); and for each wanted
@@ -51,8 +54,8 @@ def word_vectors(
     vectors = {layer: [torch.zeros(0, int(model.config.hidden_size))] for layer in layers}
     rows_of_words = [torch.zeros(0, dtype=torch.long)]
     for start in range(0, len(sentences), _WINDOW):
-        window, wanted_words = list(sentences[start : start + _WINDOW]), words[start : start + _WINDOW]
-        rows = _rows_of_words(window, wanted_words)  # the same at every layer
+        window = list(sentences[start : start + _WINDOW])
+        rows = _rows_of_words(window, wanted_words[start : start + _WINDOW])  # the same at every layer
         rows_of_words.append(rows)
         states = layer_states(model, tokenizer, window, layers=list(vectors))
         for layer, states_of_layer in states.items():
