@@ -35,7 +35,8 @@ class SelfTraining(Loss):
     directions to agree.
 
     With ``loss: likelihood`` each linked piece i of either side contributes ``−log Σ_{j ∈ A(i)} P_ij`` instead of the
-    first term. Unlike the probability, this has a gradient for links that the encoder finds unlikely.
+    first term, where A(i) are the pieces of the other side that are linked to i; Q takes the place of P for pieces of
+    the key. Unlike the probability, this has a gradient for links that the encoder finds unlikely.
 
     Args:
         compare: ``dot`` product (awesome-align) or ``cosine`` (SimAlign, and the default of ``isoglot align``).
@@ -202,20 +203,29 @@ def link_matrix(link_ids: Tensor, query_mask: Tensor, key_mask: Tensor) -> Tenso
 
 
 def _log_mass(mass: Tensor, scores: Tensor, links: Tensor, mask: Tensor, linked: Tensor) -> Tensor:
-    """The logarithm of the mass of each ``linked`` piece, the probability of all its links: (linked pieces,).
+    """Compute the logarithm of the mass of each ``linked`` piece: (linked pieces,).
 
-    Where the mass is too small for a float, its logarithm is computed from the scores. Elsewhere the mass gives it more
-    exactly: with scores of several hundred, the difference of their log-sum-exps is off by up to 3e-5.
+    The mass of a piece is the probability of all its links together: with the probabilities 0.2 and 0.3 of two links
+    the mass is 0.5, and the result is log 0.5.
+
+    1. Usually the logarithm is taken of the mass itself.
+    2. A mass that is too small for a float has become 0, and its logarithm would be −∞. There the logarithm is computed
+       from the scores: the log-sum-exp of the linked scores minus the log-sum-exp of all scores in the mask.
+
+    Not always the second way, as it is less exact: with scores of several hundred it is off by up to 3e-5.
 
     **Shape**: mass and linked (batch, pieces); the others (batch, pieces, length of the other side).
     """
     # From here on mass is (linked pieces,), and the others are (linked pieces, length of the other side).
     mass, scores, links, mask = mass[linked], scores[linked], links[linked], mask[linked]
     smallest = torch.finfo(mass.dtype).tiny
-    # log Σ_{j ∈ A(i)} exp(S_ij) − log Σ_j exp(S_ij)
+    # The clamp keeps the gradient finite where the mass is 0: `where` does not choose the logarithm there, but its
+    # gradient is computed.
+    log_of_mass = mass.clamp(min=smallest).log()  # 1
     of_links = scores.masked_fill(~links, -torch.inf).logsumexp(-1)
     of_all = scores.masked_fill(~mask, -torch.inf).logsumexp(-1)
-    return torch.where(mass > smallest, mass.clamp(min=smallest).log(), of_links - of_all)
+    log_from_scores = of_links - of_all  # 2
+    return torch.where(mass > smallest, log_of_mass, log_from_scores)
 
 
 def _lengths(mask: Tensor) -> Tensor:
