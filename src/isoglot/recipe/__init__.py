@@ -7,10 +7,9 @@ Open ``source.py`` first: a recipe is found, laid over the recipe that it ``exte
 an objective's arguments are its options in a recipe. What the sections of pre-training mean stands in
 ``isoglot.pretraining.recipe``; the settings of ``train`` are checked in ``isoglot.pretraining.check_train``.
 
-A document records mistakes alone, and each of them ends the run. No check only warns so far. A warning would be a
-``Problem`` too, logged as ``str(problem)``, which spells the flags in its text, in ``isoglot.pretraining.check`` behind
-the line of ``_load`` that raises the mistakes. A sweep loads its recipe several times, so the function that logs a text
-would have an ``lru_cache``.
+A document records mistakes alone, and each of them ends the run. No check warns so far. A first warning belongs into
+``_load`` of ``isoglot.pretraining.check``, behind the line that raises the mistakes. It is a ``Problem`` as well:
+``str(problem)`` is its text with the flags spelled. A sweep loads its recipe several times, so log each text only once.
 
 The words of this room:
 

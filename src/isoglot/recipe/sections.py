@@ -140,6 +140,8 @@ class PortableSection(Section):
 def _portable_text(location: Location, written: str) -> str | None:
     """Write a path as it is the same on every machine; return None for a text that counts as no path.
 
+    The hash takes a text that counts as no path with all its variables expanded.
+
     1. A variable that is all of the text before the first slash says where this machine keeps its files, and is not
        expanded. Later variables are part of the name and are expanded: ``${DATA}/en-${PAIR}.tsv`` becomes
        ``${DATA}/en-de.tsv``.
@@ -158,7 +160,7 @@ def _portable_text(location: Location, written: str) -> str | None:
     rest = written[first.end() :]
     # A number at the end is the place in a list: ("streams", "bitext", "path", 0).
     keys = location[:-1] if isinstance(location[-1], int) else location
-    is_whole_path = not rest and keys[-1:] == ("path",)
+    is_whole_path = not rest and keys[-1:] == ("path",)  # a slice, as `keys` is empty for the location (0,)
     if rest.startswith("/") or is_whole_path:  # 1, 2
         return first[0] + expand(rest)
     return None  # 3

@@ -98,7 +98,7 @@ def spec_of(maker: Any, *supplied_names: str) -> type[Spec]:
     """Make the model of a callable's options: names, defaults, types with bounds, and texts from the docstring.
 
     1. Parameters that isoglot itself gives are left out: those in ``supplied_names``, by default the first positional
-       one and ``tokenizer``. So are names with an underscore.
+       one and ``tokenizer``. So are names that begin with an underscore.
     2. A parameter that takes a corpus becomes the name of a stream.
     3. A type that no YAML value can have is not checked.
     """
