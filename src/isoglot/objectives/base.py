@@ -120,10 +120,12 @@ class LayerObjective(Objective):
 
     def __post_init__(self, model: PreTrainedModel) -> None:
         super().__post_init__()
-        # Both are the same number from here on. `layer` is the option that is shown; its type allows None, so code that
-        # needs an int reads `top_layer`. A class that also reads a higher layer sets `top_layer` to the higher one, and
-        # overrides `states`, from which all subclasses take their states with gradient. States without gradient, such
-        # as those of momentum keys, do not come from there.
+        # `layer` is the option that is shown, and its type allows None. `top_layer` is the highest layer that the
+        # objective reads, always an int. In this class both are the same number.
+        #
+        # A class that also reads a higher layer keeps this number of its lower layer under a name of its own, then
+        # sets `top_layer` to the higher one. It overrides `states`, from which all subclasses take their states with
+        # gradient. States without gradient, such as those of momentum keys, do not come from there.
         self.layer = self.top_layer = chosen_layer(model, self.layer, share=self.usual_depth)
 
     def states(self, encodings: Encodings, side: str | None = None) -> Tensor:

@@ -78,10 +78,11 @@ class SentenceContrastObjective(LayerObjective, KeyQueueContrast):
         if self.mixup:
             encodings = self._mixed(encodings)
         queries = self.pooled(encodings, "query", self.pooling)
-        pivot_keys = None
+        source_ids = None
         if self.mask_duplicates == "same_source_id":
-            pivot_keys = tensor_of(batch, self.view, "source_key_ids").flatten()
-        return self.measure(queries, self._keys(encodings), pivot_keys)
+            # Hashes of the pivot sentences, which translations of one sentence share; no keys of the contrast.
+            source_ids = tensor_of(batch, self.view, "source_key_ids").flatten()
+        return self.measure(queries, self._keys(encodings), source_ids)
 
     def count(self, batch: Batch) -> Tensor | None:
         """The number of pairs, or of mixed pairs."""
@@ -118,11 +119,11 @@ class SentenceContrastObjective(LayerObjective, KeyQueueContrast):
         longest = max_length(encodings.model)
         padding_id = int(getattr(encodings.model.config, "pad_token_id", None) or 0)
         tensors: dict[str, Tensor] = {}
-        # The number of a side is hashed too, so that each side has its own orders.
         for number, side in enumerate(("query", "key")):
             inputs = encodings.inputs(self.view, side)
             # One draw per mixed sentence, from the hash of its sentence 2i.
             hashes = sentence_key(inputs["input_ids"], inputs["attention_mask"])[::2]
+            # The number of the side is hashed too, so that each side has its own orders.
             swap = hashed_uniform(hashes, self.seed, self.step.to(hashes.device), number) < 0.5
             mixed = mixed_inputs(inputs, swap, padding_id=padding_id, longest=longest)
             for name, tensor in mixed.items():
