@@ -206,7 +206,7 @@ def score(
     if links is not None:
         options["links"] = links
     chosen = scoring_of(**options)
-    # An encoder; also the aligner that comes with isoglot, with the one layer that it keeps.
+    # An encoder is scored layer by layer. The aligner that comes with isoglot is one too, and has one line in the table.
     if isinstance(chosen, LayerScoring):
         if "method" not in options:
             typer.echo(f"method: {chosen.options.method} (--method chooses another)", err=True)

@@ -156,6 +156,9 @@ def _by_language(inputs: list[str], tags: Sequence[str | None]) -> list[tuple[li
     size = len(inputs) // parts
     divided: list[tuple[list[str], list[Any]]] = []
     for part in range(parts):
-        languages = [side[part if len(side) > 1 else 0] or None for side in names]
+        languages: list[Any] = []
+        for side in names:
+            language = side[0] if len(side) == 1 else side[part]
+            languages.append(language or None)  # "" stands for a language that was not given
         divided.append((inputs[part * size : (part + 1) * size], languages))
     return divided

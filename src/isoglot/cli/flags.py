@@ -29,10 +29,10 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     """Replace each parameter of a command that is an option model by one flag per field.
 
         @with_flags
-        def score(gold: Gold, running: RunFlags) -> None: ...
+        def count(gold: Gold, running: RunFlags) -> None: ...
 
     The function that is returned has a parameter for each field of ``Gold`` and of ``RunFlags``, of which typer makes
-    ``--gold``, ``--reverse``, ``--quiet`` and so on. When it is called, it builds both models and calls ``score``.
+    ``--gold``, ``--reverse``, ``--quiet`` and so on. When it is called, it builds both models and calls ``count``.
 
     1. A field that is a model itself has flags of its own beside the others. If the field may be ``None``, it is
        ``None`` until one of these flags is given; then those that the inner model requires are required.
@@ -41,7 +41,7 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
        It has the flags of all of them; of fields with one name the first counts. The command gets a dictionary of the
        values that were given, by field; the values of ``--set`` are among them. A flag that these models have no use
        for, such as ``--json``, is a parameter of the command and not a field.
-    4. A field with ``flags=None`` has no flag; the command may set it, as ``score`` sets ``links`` from its argument.
+    4. A field with ``flags=None`` has no flag; the command may set it, as ``isoglot score`` sets ``links`` from its argument.
     5. Models of different parameters must not have a field name in common, except for fields of rule 4.
 
     Raises:
