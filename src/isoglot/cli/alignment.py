@@ -206,7 +206,7 @@ def score(
     if links is not None:
         options["links"] = links
     chosen = scoring_of(**options)
-    # An encoder is scored layer by layer. The aligner that comes with isoglot is one too, and has one line in the table.
+    # An encoder is scored layer by layer. The aligner that comes with isoglot is one too, with one layer.
     if isinstance(chosen, LayerScoring):
         if "method" not in options:
             typer.echo(f"method: {chosen.options.method} (--method chooses another)", err=True)
