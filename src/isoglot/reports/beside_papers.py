@@ -388,8 +388,9 @@ def _add_mean(paper: PaperTable, line: _Line, average: PaperColumn) -> None:
         values = {}
         for column in covered:
             by_seed = line.values[column.id]
-            values[column.id] = by_seed.get(seed, by_seed.get(None))
-        if None in values.values():
+            if seed in by_seed or None in by_seed:
+                values[column.id] = by_seed[seed if seed in by_seed else None]
+        if len(values) < len(covered):  # a column without a value
             continue
         mean = paper.mean(values, average, partial=True)
         if mean is not None:

@@ -251,7 +251,7 @@ def _p_values(pairs: Sequence[_Pair], samples: int, seed: int) -> list[float]:
 
     1. Only examples in which the systems differ, in any metric, are exchanged: others change no difference.
     2. With few such examples all exchanges are counted, 2^n of them, and p is exact.
-    3. Otherwise exchanges are drawn, and the observed one counts as one more, so that p is never 0.
+    3. Otherwise exchanges are drawn. The data without any exchange count as one more, so that p is never 0.
     """
     differ = np.flatnonzero(np.any([pair.change.any(1) for pair in pairs], axis=0))  # 1
     observed = [abs(pair.difference(pair.first.sum(0), pair.second.sum(0))) for pair in pairs]

@@ -184,7 +184,9 @@ def _by_recipe(group: Sequence[RunEntry]) -> list[str]:
 
 
 def _holds_several_runs(group: Sequence[RunEntry]) -> bool:
-    """Whether entries of one name come from several runs, because two with the same ``measured`` are of different runs.
+    """Whether entries of one name come from several runs.
+
+    They do if any two entries with the same ``measured`` are of different runs:
 
     1. They are of different runs if their values differ, whatever their seeds are.
     2. They are of different runs if they have one seed and different hashes of recipe or checkpoint. The hash of a
