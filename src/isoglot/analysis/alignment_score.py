@@ -61,8 +61,8 @@ def alignment_score(
 ) -> EmbeddingScore:
     """Score the alignment of an embedding table.
 
-    The candidates are the target rows of all pairs: with ``copied_from`` the derived language's whole vocabulary. For the
-    backward score they are the source rows of the scored pairs.
+    The candidates are the target rows of all pairs: with ``copied_from`` the derived language's whole vocabulary.
+    Those of the backward score are the source rows of the scored pairs.
 
     Args:
         embeddings: the input embeddings. Shape: (V or more, size).

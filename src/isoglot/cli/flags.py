@@ -41,7 +41,7 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
        It has the flags of all of them; of fields with one name the first counts. The command gets a dictionary of the
        values that were given, by field; the values of ``--set`` are among them. A flag that these models have no use
        for, such as ``--json``, is a parameter of the command and not a field.
-    4. A field with ``flags=None`` has no flag; the command may set it: ``isoglot score`` sets ``links`` from its argument.
+    4. A field with ``flags=None`` has no flag; the command may set it: ``isoglot score`` sets ``links``, its argument.
     5. Models of different parameters must not have a field name in common, except for fields of rule 4.
 
     Raises:

@@ -390,9 +390,8 @@ def _add_mean(paper: PaperTable, line: _Line, average: PaperColumn) -> None:
             by_seed = line.values[column.id]
             if seed in by_seed or None in by_seed:
                 values[column.id] = by_seed[seed if seed in by_seed else None]
-        if len(values) < len(covered):  # a column without a value
-            continue
-        mean = paper.mean(values, average, partial=True)
+        is_complete = len(values) == len(covered)
+        mean = paper.mean(values, average, partial=True) if is_complete else None
         if mean is not None:
             means[seed] = mean
     if means:
