@@ -7,7 +7,7 @@ Open ``source.py`` first: a recipe is found, laid over the recipe that it ``exte
 an objective's arguments are its options in a recipe. What the sections of pre-training mean stands in
 ``isoglot.pretraining.recipe``; the settings of ``train`` are checked in ``isoglot.pretraining.check_train``.
 
-A document records mistakes alone, and each of them ends the run. No check warns so far. A first warning belongs into
+A document records mistakes alone, and each of them ends the run. No check warns so far. A first warning belongs in
 ``_load`` of ``isoglot.pretraining.check``, behind the line that raises the mistakes. It is a ``Problem`` as well:
 ``str(problem)`` is its text with the flags spelled. A sweep loads its recipe several times, so log each text only once.
 
