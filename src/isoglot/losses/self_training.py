@@ -209,10 +209,10 @@ def _log_mass(mass: Tensor, scores: Tensor, links: Tensor, mask: Tensor, linked:
     the mass is 0.5, and the result is log 0.5.
 
     1. Usually the logarithm is taken of the mass itself.
-    2. A mass that is too small for a float has become 0, and its logarithm would be −∞. There the logarithm is computed
-       from the scores: the log-sum-exp of the linked scores minus the log-sum-exp of all scores in the mask.
+    2. A mass that is too small for a float has lost its digits or become 0. There the logarithm is computed from the
+       scores: the log-sum-exp of the linked scores minus the log-sum-exp of all scores in the mask.
 
-    Not always the second way, as it is less exact: with scores of several hundred it is off by up to 3e-5.
+    The second way would do for every mass, but is less exact: with scores of several hundred it is off by up to 3e-5.
 
     **Shape**: mass and linked (batch, pieces); the others (batch, pieces, length of the other side).
     """
