@@ -129,8 +129,8 @@ class Filtered(Options):
     [
         ({"min_word": 2}, "`min_word`: unknown option; did you mean 'min_words'?"),
         ({"filtr": {"min_words": 2}}, "`filtr`: unknown option; did you mean 'filter'?"),
-        ({"filter": {"min_word": 2}}, "`filter`: unknown key; did you mean 'min_words'?"),
-        ({"filter": {"zzz": 2}}, "`filter`: unknown key; known: min_words"),
+        ({"filter": {"min_word": 2}}, "`filter`: unknown key 'min_word'; did you mean 'min_words'?"),
+        ({"filter": {"min_words": 2, "zzz": 2}}, "`filter`: unknown key 'zzz'; known: min_words"),
     ],
 )
 def test_a_model_inside_is_given_by_its_options_or_whole(values: dict[str, object], message: str) -> None:

@@ -216,10 +216,10 @@ def problems_of(error: ValidationError, values: Any = None, *models: type[BaseMo
             continue
         kept = [item for item in items if not item["type"].endswith("_type")] or items  # 3
         known = [key for model in models for key in keys_at(model, location[:-1])]
-        first_reason, *more = dict.fromkeys(_reason(item, known) for item in kept)
+        reasons = list(dict.fromkeys(_reason(item, known) for item in kept))
         # "got None; it should be a valid integer or it should be a valid list": the value is shown once.
         got = f"got {shortened(kept[0]['input'])}; "
-        reason = " or ".join([first_reason, *(text.removeprefix(got) for text in more)])
+        reason = " or ".join([reasons[0], *(text.removeprefix(got) for text in reasons[1:])])
         problems.append(Problem(reason, location, kept[0]["type"]))
     return problems
 
@@ -290,10 +290,9 @@ def validated(model: type[M], values: Mapping[str, Any], *, owner: str = "") -> 
     nested, options = _nested(model, values)
     # A field that holds a model can also be given whole: `filter={...}` in place of `min_words=2`.
     known = options | {name for name, field in model.model_fields.items() if not is_internal(field)}
-    unknown = f"{owner} does not have this option" if owner else "unknown option"
-    problems = [
-        f"[[{name}]]: {unknown}; {did_you_mean(name, known)}" for name in values if name not in options
-    ]
+    what_is_wrong = f"{owner} does not have this option" if owner else "unknown option"
+    unknown = [name for name in values if name not in options]
+    problems = [f"[[{name}]]: {what_is_wrong}; {did_you_mean(name, known)}" for name in unknown]
     try:
         result = model.model_validate(nested)
     except ValidationError as error:
@@ -303,7 +302,9 @@ def validated(model: type[M], values: Mapping[str, Any], *, owner: str = "") -> 
             # and are no options, behind it keys and indices inside its value.
             names = [str(part) for part in problem.location if part in options]
             if names:
-                problems.append(f"[[{names[0]}]]: {problem.text}")
+                key = f" {str(problem.location[-1])!r}" if problem.kind == "extra_forbidden" else ""
+                text = problem.text.replace("unknown key", f"unknown key{key}", 1)
+                problems.append(f"[[{names[0]}]]: {text}")
             elif problem.text.startswith("[[") or not owner:  # a check of several options names them itself
                 problems.append(problem.text)
             else:
@@ -348,9 +349,8 @@ def _nested(model: type[BaseModel], values: Mapping[str, Any]) -> tuple[dict[str
     2. Otherwise a field that holds a model takes those values that the outer model does not have: a name that both
        have belongs to the outer model.
     3. A field that holds a union takes the model that the user's tag names (``method="itermax"``), or else the first
-       one. If the tag is ``internal``, so that a user cannot name a model, the program gives the field whole (1).
-    4. A model without values is left out, so that the field's default applies; a required field gets an empty model,
-       which is filled with its own defaults.
+       one. A user cannot give a tag that is ``internal``, so for such a field the caller gives a model whole (1).
+    4. A model without values is left out, so that the field's default applies; a required field gets an empty model.
     """
     from isoglot.core.options import is_internal, models_in, without_none  # noqa: PLC0415 - pydantic is slow to import
 

@@ -167,8 +167,9 @@ def explicit(recipe: Recipe, modules: Mapping[Location, Any] | None = None) -> d
 
     Args:
         recipe: The recipe.
-        modules: The views and objectives of the run by location (:attr:`Assembly.modules`), from which options are
-            read that they choose themselves; by default the choices that the check of the recipe recorded.
+        modules: The views and objectives of the run by location (:attr:`Assembly.modules`). Options that the recipe
+            leaves open, and that views and objectives choose themselves, are read from there; by default from the
+            choices that the check of the recipe recorded.
     """
     # A module is a view or an objective. The check keeps none of them: it recorded namespaces with the values that they
     # choose, such as `SimpleNamespace(max_length=512)`. Both will do, since `in_use` below only reads attributes.

@@ -280,9 +280,9 @@ def try_encoder(
     Mistakes in a checkpoint (``model.path``) are left to the loading of the checkpoint, which describes them better.
 
     Returns:
-        Two things: option values that views and objectives fill in, by the location of the section (a view without
-        ``max_length`` gets the encoder's: ``{("views", "pair"): SimpleNamespace(max_length=512)}``); and the mistakes
-        that the encoder, its adapter, ``parts``, the views or the objectives report.
+        Two things: option values that views and objectives fill in where the recipe has none, by the location of the
+        section (of every view the encoder's length: ``{("views", "pair"): SimpleNamespace(max_length=512)}``); and the
+        mistakes that the encoder, its adapter, ``parts``, the views or the objectives report.
     """
     filled_in: dict[Location, Any] = {}
     model, tokenizer = sections.get(("model",)), sections.get(("tokenizer",))

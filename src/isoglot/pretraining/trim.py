@@ -122,8 +122,9 @@ def trim(
     hashed = hash_checkpoint(source) if isinstance(source, Path) else None
     made_from = {
         "encoder": {"path": str(encoder), "hash": hashed},
-        # Earlier releases had the options min_count and keep_pieces; with these values their folders are recognised.
-        # The request stands last: if it gets an option of one of these names again, its value must be recorded.
+        # Earlier releases had the options min_count (the least uses of a kept piece) and keep_pieces; with these values
+        # their folders are recognised. The request stands last, so that an option of one of these names that it gets
+        # again is recorded with its own value.
         "options": {"min_count": 1, "keep_pieces": None, **request.model_dump(mode="json")},
         "inputs": [InputFile.of(path).recorded() for path in files],
     }
@@ -177,10 +178,10 @@ def _write(
     config.vocab_size = len(kept)
     config.save_pretrained(str(folder))
     pieces = (backend.get_vocab_size(with_added_tokens=True), len(kept))
-    # Ten times as much text would use so many more pieces. Each of them would be kept, because one use is enough. The
-    # kept pieces that no text uses, such as special tokens, are not in the estimate, and stay.
-    more = expected_pieces(usage, 10) - len(usage.used)
-    tenfold = min(pieces[0], len(kept) + more)
+    # Ten times as much text would use some pieces for the first time. Each of them would be kept, because one use is
+    # enough; all that is kept now, special tokens too, would stay.
+    new_pieces = expected_pieces(usage, 10) - len(usage.used)
+    tenfold = min(pieces[0], len(kept) + new_pieces)
     return {"pieces": pieces, "parameters": parameters, "tenfold": tenfold, "held_out": differences}
 
 

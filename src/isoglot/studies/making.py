@@ -159,7 +159,8 @@ class Schedule:
                 # three has two waiting.
                 for earlier in _steps_before(work):
                     waiting[earlier].add(work)
-                # Here the steps directly before it suffice: each of them is finished only after those before it.
+                # Whether the step can begin: the steps directly before it suffice, since each of them is finished only
+                # after those before it.
                 can_be_made = unfinished.isdisjoint(work.waits_for)
                 if work.folder not in self._handed_out and can_be_made:
                     ready.setdefault(work, number)

@@ -106,7 +106,7 @@ def write_study(program: Program, *, even_without_numbers: bool = True) -> Study
     """Write the numbers of a study that are known so far, and return the tables.
 
     The files are ``cells.jsonl``; ``results.jsonl``, with the records of the runs in ``runs.json``; ``table.txt``; and
-    the folder ``figures``.
+    the folder ``figures``. Reports read the files of these names; a file of another name would be for people.
 
     ``even_without_numbers``: Write the files even if no number is known yet.
     """

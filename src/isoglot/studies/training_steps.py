@@ -152,15 +152,17 @@ def _step_of_checkpoint(state: Path) -> int:
     return int(state.parent.name.rpartition("-")[2])
 
 
-def _hours(manifest: Mapping[str, Any]) -> dict[str, float]:
+def _hours(run_record: Mapping[str, Any]) -> dict[str, float]:
     """Return ``{"hours": ...}``, the hours of all optimiser steps; ``{}`` if no step was timed.
+
+    ``run_record``: What the pre-training recorded of itself, in the file in which a step's manifest is one section.
 
     A run that was resumed at step 60 of 100 timed only the last 40 steps. If these took one hour, all 100 count as
     100 / 40 = 2.5 hours.
     """
-    seconds = manifest.get("metrics", {}).get("train_runtime")
-    steps = manifest.get("steps", 0)
-    timed_steps = steps - manifest.get("resumed_at", 0)
+    seconds = run_record.get("metrics", {}).get("train_runtime")
+    steps = run_record.get("steps", 0)
+    timed_steps = steps - run_record.get("resumed_at", 0)
     if seconds is None or not timed_steps:
         return {}
     return {"hours": seconds * steps / timed_steps / 3600}

@@ -153,8 +153,8 @@ def with_kept(model: str | Path, options: Mapping[str, Any]) -> Choice:
     2. Without ``method``, or with the one that the encoder keeps, its other options are added.
     3. With another method only the kept layer (``_LAYER_OPTIONS``) is added, and :data:`UNTUNED`. So it is with another
        ``compare``, because a temperature that suits cosines does not suit dot products; if ``compare`` is given without
-       a method, the kept method stays.
-    4. A pointer network reads the layer that it was trained on, so no layer is added.
+       a method, the kept method stays. With ``method="pointer"`` not even the layer is added: a pointer network reads
+       the layer that it was trained on.
 
     An encoder keeps softmax at layer 8 with ``compare="cosine"`` and ``min_probability=0.3``: ``{"method": "argmax"}``
     becomes ``{"layer": 8, "method": "argmax"}``, and ``{"compare": "dot"}`` becomes ``{"layer": 8, "method": "softmax",
@@ -170,7 +170,7 @@ def with_kept(model: str | Path, options: Mapping[str, Any]) -> Choice:
     if "method" not in options and kept_method is not None:
         options = {"method": kept_method, **options}
     completed = untuned(options)
-    if method == "pointer":  # 4
+    if method == "pointer":
         return completed
     kept_layer = {name: choice[name] for name in _LAYER_OPTIONS if name in choice}
     return {**kept_layer, **completed}

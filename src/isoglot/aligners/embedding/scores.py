@@ -145,8 +145,8 @@ def _by_threshold(
     # 4
     if options.alone is not None:
         # Sure links are kept, and then every link that touches a kept one. Links below `min_probability` are left out
-        # before that, so that none of them keeps others. (Without `alone` that waits for the links of words:
-        # `EmbeddingAligner._links_of_words` has the limit for every method.)
+        # before that, so that none of them keeps others. (Without `alone`, `min_probability` is compared with the links
+        # of words only: `EmbeddingAligner._links_of_words` does so for every method.)
         is_sure = probability >= options.alone
         candidates = links & (probability >= options.min_probability)
         links = joined_links(candidates, sure=is_sure)
