@@ -176,6 +176,9 @@ def english(lab: Lab) -> Work:
 def aligned(lab: Lab, language: str) -> str:
     """Ask for bitext of English and a language with word links, and return its folder.
 
+    A stream of one language takes the folder as its ``path``. A prepared folder cannot be one of several ``sources``,
+    so of several languages each source is a pattern of files, ``{folder}/data-*.parquet``, and names its languages.
+
     - tiny: the miniature world; its links are known by construction.
     - small: the public bitext, linked by the HMM.
     - paper: the corpora of WEAM and of Cao et al. 2020, Europarl and for Chinese Xu (2019), linked by FastAlign. The

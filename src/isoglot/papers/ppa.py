@@ -224,7 +224,8 @@ def _pair_count(lab: Lab, row: PaperRow, column: PaperColumn, seed: int) -> floa
             raise UnavailableError("not a file of its own: see Total")
 
     # "Ours (250k)" counts the pairs that the model of 250k is trained on. The other rows count all pairs that are read.
-    # Reading ends where the limit of the model is reached, so these rows count for the model of the largest limit, 2M.
+    # Reading ends where the limit of the model is reached, so what is counted for them is what the model of 2M reads,
+    # the largest limit.
     if group == "Used for PPA":
         limit = label.removeprefix("Ours (").removesuffix(")")
         counted = "kept"
@@ -292,10 +293,12 @@ def _sections(lab: Lab, system: str, pairs: str) -> dict[str, Any]:
     size = lab.size
     is_paper = lab.scale == "paper"
 
-    # The filters count pieces of the encoder's own tokenizer.
+    # None takes the recipe's tokenizer away, so that the filters count pieces of the encoder's own.
     stream: dict[str, Any] = {"tokenizer": None, "limit": size[f"pairs_{pairs}"]}
-    if not is_paper:
+    # The recipe's 10 stays unwritten at scale paper: a written one would change the hash of runs that exist.
+    if not is_paper or size["min_pieces"] != 10:
         stream["min_pieces"] = size["min_pieces"]
+    if not is_paper:
         stream["sources"] = [languages.bitext(lab, code) for code in _COPIES_BY_TASK["xnli"]]
     if lab.scale == "tiny":
         stream["max_pair_pieces"] = None

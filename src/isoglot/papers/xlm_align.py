@@ -331,7 +331,7 @@ def _continued(lab: Lab, system: str, seed: int, *, short: bool = False, **chang
 
 
 def _sections(lab: Lab, system: str, choices: dict[str, Any], *, short: bool = False) -> dict[str, Any]:
-    """Return the sections of a system's recipe, with the ``choices`` that :data:`_USUAL` names.
+    """Return sections for a recipe that extends ``mlm``, with the ``choices`` that :data:`_USUAL` names.
 
     A ``short`` run takes the sizes of the ablations, which begin with ``ablation_``.
     """
@@ -358,11 +358,15 @@ def _sections(lab: Lab, system: str, choices: dict[str, Any], *, short: bool = F
     if has_word_alignment:
         # The paper's layers of 12, and those at about the same depth in an encoder of 4.
         layers = {8: 8, 10: 10, 12: 12} if is_paper else {8: 2, 10: 3, 12: 4}
+        # `itermax` names the paper's usual filter, of which its equations and its code differ: `filter` says which.
+        filtering = choices["filtering"]
+        if filtering == "itermax":
+            filtering = size["filter"]
         objectives["word_alignment"] = {
             "label_layer": layers[choices["self_label_layer"]],
             "layer": layers[choices["dwa_layer"]],
             "order": size["order"],
-            "filtering": size["filter"] if choices["filtering"] == "itermax" else choices["filtering"],
+            "filtering": filtering,
             "queries": choices["query"].replace("-", "_"),
         }
 

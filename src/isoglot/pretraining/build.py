@@ -179,6 +179,7 @@ def explicit(recipe: Recipe, modules: Mapping[Location, Any] | None = None) -> d
         entry = values["streams"][name]
         for key, options in (("encode", encoding(recipe, name)), ("pack", stream.pack)):
             if options is not None:
+                # The kind of `encode` is not written by users: `encoding` took it from the stream's own `kind`.
                 defaults = options.model_dump(mode="json", exclude_none=True, exclude={"kind"})
                 entry[key] = {**defaults, **entry.get(key, {})}
         # A prepared corpus has been filtered already, perhaps by other defaults. The first source tells, because the
@@ -247,6 +248,8 @@ def batch_options(
     3. Longest input. No view encodes more than 128 pieces of a pair: ``limit=128``, however long the pair is. A view
        with two ``inputs``, a query and a key, may encode twice its ``max_length``. If a view has no ``max_length``,
        there is no limit.
+
+    So a pair of 100 pieces costs 100 · 2 + 7 tokens, and one of 200 pieces 128 · 2 + 7.
     """
     costs = {}
     for stream in dict.fromkeys(stream_of_view for stream_of_view, _ in views.values()):

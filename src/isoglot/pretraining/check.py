@@ -322,7 +322,9 @@ def try_encoder(
         with collected(problems, "model", "adapter"):
             add_adapter(encoder, model.adapter)
     with collected(problems):
-        frozen_layers(encoder, parts or PartsSection())
+        frozen_layers(
+            encoder, parts or PartsSection()
+        )  # only for its mistakes: layers that the encoder does not have
 
     # Make the objectives on it.
     for location, section in sections.items():

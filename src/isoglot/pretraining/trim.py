@@ -123,8 +123,8 @@ def trim(
     made_from = {
         "encoder": {"path": str(encoder), "hash": hashed},
         # Earlier releases had the options min_count (the least uses of a kept piece) and keep_pieces; with these values
-        # their folders are recognised. The request stands last, so that an option of one of these names that it gets
-        # again is recorded with its own value.
+        # their folders are recognised. The request stands last: should it have an option of one of these names again,
+        # its value is recorded, and not the one that stands here.
         "options": {"min_count": 1, "keep_pieces": None, **request.model_dump(mode="json")},
         "inputs": [InputFile.of(path).recorded() for path in files],
     }

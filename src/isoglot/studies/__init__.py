@@ -19,9 +19,9 @@ The words of this room, each for one thing:
   kind of a task is the task's name, ``pos``; that of a source is the form of its rows, ``text`` or ``treebank``.
 - *work*: the folder of a step, finished or not. ``Work.manifest`` is the step's record, one section of the folder's
   file ``manifest.json``; it is empty until the step is made.
-- *finished*: of a step, that its manifest is not empty. Nothing records that a whole study is finished: it is when no
-  part has ``todo``, ``unavailable`` or ``missing``. ``StudyPart.todo`` has the steps that a part still lacks; it is
-  empty also for a part that cannot be measured.
+- *finished*: of a step, that its manifest is not empty. Of a whole study nothing records it, and nothing needs to:
+  ``StudyPart.todo`` has the steps that a part still lacks. It is empty also for a part that cannot be measured, such as
+  a cell of another paper's data. Figures that ``--only`` leaves out belong to no ``Program``.
 - *label*: of a step, the name that its run has in results (``Step.label``), such as ``XLM-Align - DWA``; it is the
   argument ``run`` of ``Lab.pretrain``. Of a row or column, a text by which a cell names it; a row of a paper has
   several (``PaperRow.labels``).

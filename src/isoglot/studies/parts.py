@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 class Work:
     """The folder that a step leaves, or will leave: ``work / "en.txt"`` is a path in it.
 
+    Works with the same folder are equal, whichever part asked for them.
+
     ``guessed_from`` matters where a cell chooses a layer by a score, and then asks for an evaluation of that layer.
     Before the score is measured, the cell chooses by a number that stands in for it, so the evaluation is a guess: with
     the real score the cell may ask for another one. The guess is not made before the score is known.

@@ -26,6 +26,7 @@ class Program:
     lab: Lab
     parts: Sequence[StudyPart]  # the selected cells, then the selected figures
     # Cells that `--only` leaves out: no steps are made for them, but their numbers are written where they are known.
+    # Figures that it leaves out are nowhere.
     unselected: Sequence[StudyPart] = ()
 
     @property
@@ -196,8 +197,10 @@ def inspect_programs(
     """
     problems: list[str] = []
     parts: list[StudyPart] = []
+    # The studies of one file share a lab.
+    for lab in dict.fromkeys(program.lab for program in programs):
+        lab.inputs, lab.problems = {}, []
     for program in programs:
-        program.lab.inputs, program.lab.problems = {}, []
         with program.lab.manifests_read_once():
             for part in program.parts:
                 try:

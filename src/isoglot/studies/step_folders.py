@@ -88,12 +88,12 @@ class StepFolders:
 
         1. The key is a hash of the step's class and fields. Fields that have their default, and the step's ``unhashed``
            fields, are left out of the hash.
-        2. The order of fields, and of names inside a field, does not count: two :class:`Derive` steps with the same
-           inputs in another order share the folder of the step that is made first.
-        3. Paths below the root are hashed without the root, so that the whole root can be moved. JSON writes the ö of a
-           root such as ``/runs/jörg`` as ``\u00f6``, so the root is looked for in that form. Earlier releases looked
-           for ``ö``, did not find it and hashed the root too: that is ``former_key``. For a root that JSON writes
-           unchanged, such as ``/runs/joerg``, both keys are equal.
+        2. The order of fields, and of the keys of a mapping in a field, does not count: two :class:`Derive` steps whose
+           mappings of inputs differ in their order alone share the folder of the step that is made first.
+        3. Paths below the root are hashed without the root, so that the whole root can be moved. In the JSON that is
+           hashed, the root ``/runs/jörg`` is ``/runs/j\u00f6rg``, and that is taken out. Earlier releases tried to take
+           out ``/runs/jörg``, which does not stand there, so they hashed the root too: that is ``former_key``. For a
+           root that JSON writes unchanged, such as ``/runs/joerg``, both keys are equal.
         4. If a folder with this key exists, the step has this folder, whatever its name: equal steps with two names
            share one folder. A folder with the key of an earlier release is kept as well.
         """
