@@ -30,15 +30,22 @@ from isoglot.studies.training_steps import StudyTask
 
 
 class Induces(Step):
-    """The record of an evaluation whose primary metric, by CSLS, comes second."""
+    """The record of an evaluation whose primary metric, by CSLS, comes second.
+
+    Earlier releases did not record the name of the primary metric.
+    """
+
+    other: float = 40.0
+    is_named: bool = True
 
     def run(self, folder: Path, report: Reporter) -> Mapping[str, Any]:
-        scores = {"precision_at_1": 40.0, "csls_precision_at_1": 50.0}
+        scores = {"precision_at_1": self.other, "csls_precision_at_1": 50.0}
         rows = [
             {"language": "de", "metric": name, "value": value, "examples": 7}
             for name, value in scores.items()
         ]
-        return {"values": {"de/": 50.0}, "rows": rows}
+        recorded = {"values": {"de/": 50.0}, "rows": rows}
+        return {**recorded, "primary_metric": "csls_precision_at_1"} if self.is_named else recorded
 
 
 def test_a_study_from_its_function_to_its_files(tmp_path: Path) -> None:
@@ -373,9 +380,14 @@ def test_a_number_that_no_step_measured_is_a_cell_and_no_result(tmp_path: Path) 
     assert json.loads(figure.read_text()) == {"bars": [{"value": 7}, {"value": 2}]}
 
 
-def test_a_result_of_the_primary_metric_has_the_name_of_that_metric(tmp_path: Path) -> None:
+@pytest.mark.parametrize("fields", [{}, {"other": 50.0}, {"is_named": False}])
+def test_a_result_of_the_primary_metric_has_the_name_of_that_metric(
+    tmp_path: Path, fields: dict[str, Any]
+) -> None:
     def table(lab: Lab) -> None:
-        lab.cell("mine", row="a", column="de", value=lambda: lab.make("induces", Induces).value("de/"))
+        lab.cell(
+            "mine", row="a", column="de", value=lambda: lab.make("induces", Induces, **fields).value("de/")
+        )
 
     program = built(Study("mine/table", "A table.", table, {"seeds": [1]}, {}), tmp_path / "out")
     made(program)

@@ -310,11 +310,13 @@ def _row(source: NumberSource) -> dict[str, Any]:
     """Return the row behind a number: the row that an evaluation wrote, or a row made from the number's name.
 
     1. The number ``de/f1`` of an evaluation has the row of German with F1.
-    2. ``de/`` is the value of the task's primary metric: it has the first row of German with this value. The primary
-       metric need not come first: lexicon induction begins with ``precision_at_1``, and its primary one is by CSLS.
+    2. ``de/`` is the value of the task's primary metric, which the evaluation recorded. Folders of earlier releases do
+       not name it: there the number has the first row of German with its value. The primary metric need not come
+       first: lexicon induction begins with ``precision_at_1``, and its primary one is by CSLS.
     """
     manifest = source.work.manifest
     language, _, metric = source.metric.rpartition("/")
+    metric = metric or manifest.get("primary_metric", "")  # 2
     task = source.work.step.kind
     if source.row is not None:
         task, language, metric = source.row

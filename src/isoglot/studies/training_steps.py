@@ -333,4 +333,5 @@ class Evaluate(Step):
         for row in rows:
             if row.metric == task.primary_metric:
                 values[f"{row.language}/"] = row.value
-        return {"values": values, "rows": [row.model_dump() for row in rows]}
+        written = [row.model_dump() for row in rows]
+        return {"values": values, "rows": written, "primary_metric": task.primary_metric}
