@@ -109,6 +109,11 @@ def test_further_expressions_and_tags_beside_the_text() -> None:
     assert placeholders("Hi", ['<ph type="x" id="1"/>']) == {"<ph 1>": 1}
 
 
+def test_empty_element_beside_the_text_is_a_pair_of_tags() -> None:
+    assert placeholders("", ["<hi/>"]) == placeholders("", ["<hi>", "</hi>"])
+    assert placeholders("", ['<ph x="1"/>']) != placeholders("", ['<ph x="2"/>'])
+
+
 def test_digits_inside_are_taken_away() -> None:
     assert (
         without_placeholders("12 of {0} at https://a.org/5 <0>x</0>")

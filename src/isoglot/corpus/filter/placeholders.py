@@ -49,6 +49,8 @@ _KNOWN = regex.compile(
 _MAY_HOLD_ONE = regex.compile(r"[{$<\[%:&\\@_]|www")
 """A quick look: most sentences have no placeholder."""
 _TAG_START = regex.compile(r"<(/?)([\w:.-]+)")
+_WITH_TEXT = ("hi", "g", "mrk")
+"""Elements of TMX and XLIFF with text inside; any other one stands alone, or is a half of a pair (``bpt``, ``ept``)."""
 _TAG_ID = regex.compile(r"\b(?:id|x)\s*=\s*[\"']([^\"']*)")
 
 
@@ -63,6 +65,8 @@ def placeholders(
     3. Of a choice (``{count, plural, one {# file} other {# files}}``) its argument and the placeholders in its branches
        count once: languages have different plural forms. A ``select`` keeps the names of its branches.
     4. Each match of an expression of ``further`` is a placeholder.
+    5. Beside the text, an empty element that has text elsewhere (``<hi/>``) is a pair of tags: XML does not tell it
+       from ``<hi></hi>``.
 
     Example:
         >>> sorted(placeholders('Hi {0}, <ph  id="1" />%s of 50% %s'))
@@ -70,7 +74,12 @@ def placeholders(
         >>> sorted(placeholders("{count, plural, one {# file of {name}} other {# files of {name}}}"))
         ['{count, plural}', '{count}', '{name}']
     """
-    found = Counter(_named_tag(tag) for tag in tags)
+    found: Counter[str] = Counter()
+    for tag in tags:
+        found[_named_tag(tag)] += 1
+        start = _TAG_START.match(tag)
+        if start is not None and start[2] in _WITH_TEXT and tag.endswith("/>"):  # 5
+            found[_named_tag(f"</{start[2]}>")] += 1
     if _MAY_HOLD_ONE.search(text):
         for choice in _CHOICE.finditer(text):
             found.update(_of_choice(choice))
