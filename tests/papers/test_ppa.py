@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from shipped_studies import STUDIES, parts, program, resolved, steps_of, trained, tunings, works_of
 
+from isoglot.papers import ppa
 from isoglot.reports.papers import paper_table
+from isoglot.studies.lab import Lab
 from isoglot.studies.program import Selection
 from isoglot.studies.sizes import SCALES
 from isoglot.studies.training_steps import Evaluate, Finetune, Pretrain
@@ -39,6 +41,13 @@ def test_ppa_masks_as_the_paper_and_fine_tunes_in_mixed_precision() -> None:
             if "probability" in view
         } == {0.15}
     assert {call.step.check()[1].precision for call in works_of("ppa/table2", "paper", Finetune)} == {"mixed"}
+
+
+@pytest.mark.parametrize(("changes", "written"), [({}, None), ({"min_pieces": 5}, 5)])
+def test_ppas_minimum_of_pieces_is_read_at_scale_paper(changes: dict[str, int], written: int | None) -> None:
+    """The recipe's 10 stays unwritten, because the hash of runs that exist is without it."""
+    lab = Lab(ppa.SIZES, scale="paper", changes=changes)
+    assert ppa._sections(lab, "ppa", "250k")["streams"]["bitext"].get("min_pieces") == written
 
 
 def test_sizes_hold_what_ppas_footnotes_and_text_tried() -> None:
