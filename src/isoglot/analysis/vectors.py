@@ -23,13 +23,8 @@ Progress = Callable[[int, int], None]
 
 _WINDOW = 256
 """Sentences that are encoded at once, whose hidden states are in memory together."""
-_NO_WORD = -1
-"""Number of the word of a piece that belongs to no word; :data:`UNKNOWN` is that of a piece of an unknown word."""
 _ZERO_ROW = -1
-"""Row of a window's table for a word without a known piece: the last row of the table, which is all 0.
-
-A row number, unlike :data:`_NO_WORD`, which is a word number.
-"""
+"""Row of a window's table for a word without a known piece: the last row of the table, which is all 0."""
 
 
 @torch.inference_mode()
@@ -79,16 +74,11 @@ def _rows_of_words(window: Sequence[Pieces], wanted_words: Sequence[Sequence[int
     rows: list[int] = []
     first_row = 0  # of a sentence
     for sentence_pieces, wanted in zip(window, wanted_words, strict=True):
-        known_words = _known_words(sentence_pieces)
+        known_words = sentence_pieces.known_words
         row_of = {word: first_row + place for place, word in enumerate(known_words)}
         rows += [row_of.get(word, _ZERO_ROW) for word in wanted]
         first_row += len(known_words)
     return torch.tensor(rows, dtype=torch.long)
-
-
-def _known_words(pieces: Pieces) -> list[int]:
-    """The numbers of the words of a sentence that have a known piece, in their order."""
-    return sorted(set(pieces.words) - {_NO_WORD, UNKNOWN})
 
 
 def sentence_vectors(
@@ -165,7 +155,7 @@ def unit_vectors(
         pieces = [_each_a_word(sentence_pieces) for sentence_pieces in pieces]
     known_units: list[tuple[int, int]] = []  # a sentence, and a word of it
     for sentence, sentence_pieces in enumerate(pieces):
-        known_units += [(sentence, word) for word in _known_words(sentence_pieces)]
+        known_units += [(sentence, word) for word in sentence_pieces.known_words]
     if not known_units:
         raise ConfigurationError("the texts have no known piece in this tokenizer; give other texts")
     drawn = torch.randperm(len(known_units), generator=generator)[:limit].sort().values.tolist()

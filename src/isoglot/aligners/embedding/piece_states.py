@@ -39,6 +39,11 @@ class Pieces:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @property
+    def known_words(self) -> list[int]:
+        """The numbers of the words that have a known piece, ascending."""
+        return sorted({word for word in self.words if word >= 0})
+
 
 @dataclass(frozen=True, slots=True)
 class PieceStates:
@@ -187,7 +192,7 @@ def word_states(states: PieceStates, pieces: list[Pieces]) -> tuple[PieceStates,
     slots, words_of = [], []
     total = 0
     for sentence in pieces:
-        present = sorted({word for word in sentence.words if word >= 0})
+        present = sentence.known_words
         slot_of = {word: total + k for k, word in enumerate(present)}
         slots += [slot_of.get(word, -1) for word in sentence.words]
         words_of.append(Pieces([0] * len(present), present))  # nobody reads the ids
